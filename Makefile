@@ -1,0 +1,51 @@
+# webmon: set up, try, test. `make` alone lists the targets.
+
+VENV ?= .venv
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
+RUN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | \
+		awk -F'\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+
+demo: $(VENV)/.installed ## a demo cluster, fetched, rendered and served on localhost; Ctrl-C ends it
+	@$(RUN)/webmon demo $(ARGS)
+
+test: $(VENV)/.installed-dev system-packages ## the whole suite, with real sshd, nginx and Chromium
+	@$(RUN)/pytest $(ARGS)
+
+lint: $(VENV)/.installed-dev ## ruff, mypy, import-linter
+	@$(RUN)/ruff format --check .
+	@$(RUN)/ruff check .
+	@$(RUN)/mypy
+	@$(RUN)/lint-imports
+
+format: $(VENV)/.installed-dev ## let ruff put the code in order
+	@$(RUN)/ruff format .
+	@$(RUN)/ruff check --fix .
+
+bench: $(VENV)/.installed-dev system-packages ## speed, as a ratio to ssh in the same run
+	@$(RUN)/python benchmarks/fetch.py $(ARGS)
+
+clean: ## remove the environment and every cache
+	rm -rf $(VENV) .cache .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+
+.PHONY: system-packages
+system-packages:
+	@sh tests/system-packages.sh
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "webmon needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python3" >&2; exit 1; }
+	@sh tests/make-venv.sh "$(PYTHON)" "$(VENV)"
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	@$(RUN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
+	@$(RUN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,7 @@
+"""`python -m webmon`."""
+
+import sys
+
+from webmon.cli import main
+
+sys.exit(main())

@@ -1,0 +1,118 @@
+"""The one definition of a free GPU, for pages, commands and messages alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from webmon.model import Gpu, Process, State
+
+# What desktops and the driver's own daemons keep on a card without using it.
+IGNORED_PROCESSES = (
+    "Xorg",
+    "Xwayland",
+    "X",
+    "gnome-shell",
+    "kwin_wayland",
+    "kwin_x11",
+    "plasmashell",
+    "nvidia-persistenced",
+    "nv-hostengine",
+)
+
+# These share the machine's memory, so nvidia-smi has no memory of theirs to report.
+UNIFIED_MEMORY_PARTS = ("GB10", "Thor", "Orin", "Xavier", "Tegra", "Jetson")
+
+# A card with no process and less memory in use than this is idle: waking it reads as 100 %.
+UNTOUCHED_MEMORY_PCT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`[free]` of the configuration."""
+
+    max_memory_pct: float = 5.0
+    max_utilization_pct: float = 5.0
+    ignore: tuple[str, ...] = IGNORED_PROCESSES
+    held_after_min: float = 30.0
+
+
+def is_ignored(process: Process, rules: Rules) -> bool:
+    """Tell whether this process does not count as using its GPU."""
+    name = process.name or ""
+    program = name.rpartition("/")[2]
+    return bool(name) and any(
+        fnmatchcase(program, pattern) or fnmatchcase(name, pattern) for pattern in rules.ignore
+    )
+
+
+def memory_pct(gpu: Gpu) -> float | None:
+    """Return how full the memory is; None when the card does not say."""
+    if gpu.memory_used_mib is None or not gpu.memory_total_mib:
+        return None
+    return 100.0 * gpu.memory_used_mib / gpu.memory_total_mib
+
+
+def is_idle(gpu: Gpu, processes: Sequence[Process] | None, rules: Rules) -> bool:
+    """Tell whether the card is doing nothing just now. Unknown is not idle."""
+    if processes is not None and not _using(processes, rules):
+        memory = memory_pct(gpu)
+        if memory is not None and memory < UNTOUCHED_MEMORY_PCT:
+            return True
+    utilization = gpu.utilization_pct
+    return utilization is not None and utilization <= rules.max_utilization_pct
+
+
+def state_of(
+    gpu: Gpu,
+    processes: Sequence[Process] | None,
+    rules: Rules,
+    *,
+    now: datetime,
+    idle_since: datetime | None,
+) -> State:
+    """Judge a GPU of a host that answered, by the processes on it (None: list not known)."""
+    if gpu.state == "faulty":
+        return "faulty"
+    idle = is_idle(gpu, processes, rules)
+    memory = memory_pct(gpu)
+    memory_is_taken = memory is not None and memory > rules.max_memory_pct
+    if processes is not None and _using(processes, rules):
+        return _in_use(idle, idle_since, rules, now)
+    if memory_is_taken:
+        return _in_use(idle, idle_since, rules, now)
+    if gpu.utilization_pct is not None and not idle:
+        return "busy"
+    if processes is None or not idle:
+        return "unknown"
+    if memory is None and not _has_unified_memory(gpu):
+        return "unknown"
+    return "free"
+
+
+def users_of(processes: Iterable[Process], rules: Rules) -> tuple[str, ...]:
+    """Return who uses a GPU, each once, in order."""
+    using = {p.user for p in processes if p.user is not None and not is_ignored(p, rules)}
+    return tuple(sorted(using))
+
+
+def _using(processes: Iterable[Process], rules: Rules) -> bool:
+    return any(not is_ignored(process, rules) for process in processes)
+
+
+def _in_use(idle: bool, idle_since: datetime | None, rules: Rules, now: datetime) -> State:
+    if not idle or idle_since is None:
+        return "busy"
+    return "held" if now - idle_since >= timedelta(minutes=rules.held_after_min) else "busy"
+
+
+def _has_unified_memory(gpu: Gpu) -> bool:
+    if gpu.memory_used_mib is not None or gpu.memory_total_mib is not None:
+        return False
+    return any(part in (gpu.name or "") for part in UNIFIED_MEMORY_PARTS)

@@ -1,0 +1,1 @@
+"""config → Snapshot: ask every host, and judge what it answered."""

@@ -1,0 +1,152 @@
+"""Readings and the snapshot before → the snapshot now. Every GPU is judged here, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from webmon.availability import Rules, is_idle, state_of, users_of
+from webmon.collect.clean import clean
+from webmon.errors import HostError
+from webmon.model import Gpu, Host, Process, Reading, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from webmon.collect.privacy import Privacy
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of asking one host."""
+
+    host: str
+    result: Reading | HostError
+    checked_at: datetime
+    duration_ms: int
+    label: str | None = None
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What the snapshot before knew of one host."""
+
+    host: Host | None
+    gpus: Sequence[Gpu]
+
+
+def assemble(
+    answers: Iterable[Answer],
+    previous: Snapshot | None,
+    rules: Rules,
+    privacy: Privacy,
+    now: datetime,
+) -> Snapshot:
+    """Put the answers of all hosts together, in the order they come in."""
+    past_hosts = {host.host: host for host in previous.hosts} if previous else {}
+    past_gpus: Mapping[str, Sequence[Gpu]] = previous.gpus_by_host() if previous else {}
+    hosts: list[Host] = []
+    gpus: list[Gpu] = []
+    processes: list[Process] = []
+    for answer in answers:
+        past = _Past(past_hosts.get(answer.host), past_gpus.get(answer.host, ()))
+        if isinstance(answer.result, HostError):
+            own_gpus = [_unread(gpu) for gpu in past.gpus]
+            hosts.append(_down(answer, answer.result, past, len(own_gpus)))
+        else:
+            own_gpus, own_processes = _judged(answer.result, past, rules, privacy, now)
+            hosts.append(_answered(answer, answer.result, len(own_gpus)))
+            processes += own_processes
+        gpus += own_gpus
+    return Snapshot(now, tuple(hosts), tuple(gpus), tuple(processes))
+
+
+def _down(answer: Answer, error: HostError, past: _Past, gpus: int) -> Host:
+    return Host(
+        host=answer.host,
+        label=answer.label,
+        group=answer.group,
+        status="down",
+        reason=error.reason,
+        error=clean(str(error)),
+        checked_at=answer.checked_at,
+        last_seen=past.host.last_seen if past.host else None,
+        duration_ms=answer.duration_ms,
+        gpus=gpus if past.host else None,
+    )
+
+
+def _answered(answer: Answer, reading: Reading, gpus: int) -> Host:
+    return Host(
+        host=answer.host,
+        label=answer.label,
+        group=answer.group,
+        status="degraded" if reading.problem else "up",
+        reason=reading.problem.reason if reading.problem else None,
+        error=clean(str(reading.problem)) if reading.problem else None,
+        checked_at=answer.checked_at,
+        last_seen=answer.checked_at,
+        duration_ms=answer.duration_ms,
+        driver=reading.driver,
+        gpus=gpus,
+        load1=reading.load1,
+        cpus=reading.cpus,
+        ram_used_mib=reading.ram_used_mib,
+        ram_total_mib=reading.ram_total_mib,
+    )
+
+
+def _unread(gpu: Gpu) -> Gpu:
+    """Keep a card's identity, and since when it was idle, without any reading."""
+    return Gpu(host=gpu.host, index=gpu.index, uuid=gpu.uuid, name=gpu.name, idle_since=gpu.idle_since)
+
+
+def _judged(
+    reading: Reading, past: _Past, rules: Rules, privacy: Privacy, now: datetime
+) -> tuple[list[Gpu], list[Process]]:
+    measured = reading.gpus
+    if not measured:
+        # It answered, but not for its GPUs (no driver …): the cards that it had are still there.
+        return [_unread(gpu) for gpu in past.gpus], []
+    by_gpu: dict[str | None, list[Process]] = {}
+    for process in reading.processes or ():
+        by_gpu.setdefault(process.gpu_uuid, []).append(process)
+    # A process that names no GPU of this host may be on any of them.
+    uuids = {gpu.uuid for gpu in measured}
+    strays = [p for uuid, on_gpu in by_gpu.items() if uuid not in uuids for p in on_gpu]
+    idle_before: dict[str | None, datetime | None] = {
+        gpu.uuid: gpu.idle_since for gpu in past.gpus if gpu.uuid
+    }
+    gpus: list[Gpu] = []
+    for gpu in _identified(measured, past.gpus):
+        on_it = None if reading.processes is None else [*by_gpu.get(gpu.uuid, ()), *strays]
+        idle_since = (idle_before.get(gpu.uuid) or now) if is_idle(gpu, on_it, rules) else None
+        state = state_of(gpu, on_it, rules, now=now, idle_since=idle_since)
+        users = users_of(by_gpu.get(gpu.uuid, ()), rules)
+        gpus.append(
+            replace(
+                gpu,
+                state=state,
+                idle_since=None if state == "faulty" else idle_since,
+                users=tuple(sorted({privacy.user(user) for user in users})),
+            )
+        )
+    return gpus, [privacy.process(process) for process in reading.processes or ()]
+
+
+def _identified(measured: Sequence[Gpu], before: Sequence[Gpu]) -> list[Gpu]:
+    """Give a lost card, which can't say who it is, the identity of the one that is missing."""
+    present = {gpu.uuid for gpu in measured if gpu.uuid}
+    missing = [gpu for gpu in before if gpu.uuid and gpu.uuid not in present]
+    gpus: list[Gpu] = []
+    for gpu in measured:
+        if gpu.uuid is not None or not missing:
+            gpus.append(gpu)
+            continue
+        same_index = [old for old in missing if old.index == gpu.index]
+        old = (same_index or missing)[0]
+        missing.remove(old)
+        gpus.append(replace(gpu, uuid=old.uuid, name=old.name))
+    return gpus

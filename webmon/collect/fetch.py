@@ -1,0 +1,145 @@
+"""Ask all hosts side by side. One host never breaks, or delays for good, the rest."""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import threading
+import time
+from collections import deque
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from webmon.collect import local
+from webmon.collect.assemble import Answer
+from webmon.collect.parse import parse
+from webmon.collect.probe import TOKEN_DIGITS
+from webmon.errors import HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webmon.collect.ssh import Ssh
+    from webmon.config.settings import Config, HostSettings
+    from webmon.model import Reading
+
+# A host that has been silent for this long is waited for aside, so that sick hosts don't fill the
+# places of the others; so many are waited for at the most.
+_PATIENCE_S = 1.5
+_MAX_WAITING = 512
+
+# What a thread may need beyond its deadline to come back; after that it is left behind.
+_GRACE_S = 1.0
+
+
+def ask_all(config: Config, on_answer: Callable[[Answer], None] = lambda _: None) -> list[Answer]:
+    """Return every host's answer, in the order of `hosts`; ConfigError if a key can't be used."""
+    shared = _shared_connections(config)
+    poll = _Poll(config, shared, on_answer)
+    try:
+        answers = poll.run()
+    finally:
+        if shared is not None:
+            shared.close()
+    return [answers[host.name] for host in config.hosts]
+
+
+def _shared_connections(config: Config) -> Ssh | None:
+    if all(host.is_self for host in config.hosts):
+        return None
+    from webmon.collect.ssh import Ssh
+
+    return Ssh(config)
+
+
+class _Poll:
+    """One round over all hosts, a thread for each that is being asked."""
+
+    def __init__(self, config: Config, shared: Ssh | None, on_answer: Callable[[Answer], None]) -> None:
+        self._jobs = config.jobs
+        self._waiting = deque(config.hosts)
+        self._shared = shared
+        self._on_answer = on_answer
+        self._running: dict[str, tuple[HostSettings, float, datetime]] = {}
+        self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._answers: dict[str, Answer] = {}
+
+    def run(self) -> dict[str, Answer]:
+        while self._waiting or self._running:
+            self._start_some()
+            self._take_answers()
+            self._give_up_on_the_lost()
+        return self._answers
+
+    def _start_some(self) -> None:
+        lately = time.monotonic() - _PATIENCE_S
+        fresh = sum(started > lately for _, started, _ in self._running.values())
+        most = max(self._jobs, _MAX_WAITING)
+        while self._waiting and fresh < self._jobs and len(self._running) < most:
+            host = self._waiting.popleft()
+            self._running[host.name] = (host, time.monotonic(), datetime.now(UTC))
+            # Daemons: a lookup or a driver that hangs for good must not keep the program.
+            threading.Thread(target=self._ask, args=(host,), daemon=True, name=host.name).start()
+            fresh += 1
+
+    def _take_answers(self) -> None:
+        try:
+            answer = self._done.get(timeout=0.25)
+            while True:
+                if self._running.pop(answer.host, None) is not None:
+                    self._keep(answer)
+                answer = self._done.get_nowait()
+        except queue.Empty:
+            pass
+
+    def _give_up_on_the_lost(self) -> None:
+        now = time.monotonic()
+        for name, (host, started, checked_at) in list(self._running.items()):
+            if now > started + host.timeout + _GRACE_S:
+                del self._running[name]
+                error = HostError(
+                    "timeout",
+                    f"no answer within {host.timeout:g} s, looking up its name",
+                    "Is the name server well? An address does without it: hostname = under its [host] section",
+                )
+                self._keep(_answer(host, error, checked_at, now - started))
+
+    def _keep(self, answer: Answer) -> None:
+        self._answers[answer.host] = answer
+        self._on_answer(answer)
+
+    def _ask(self, host: HostSettings) -> None:
+        started, checked_at = time.monotonic(), datetime.now(UTC)
+        result: Reading | HostError
+        try:
+            result = _reading(host, self._shared, checked_at)
+        except HostError as error:
+            result = error
+        except Exception as error:  # noqa: BLE001 - a fault of ours on one host must not end the others
+            result = HostError(
+                "internal",
+                f"webmon failed on this host: {type(error).__name__}: {error}",
+                "Please report this; `webmon -v fetch` has more",
+            )
+        self._done.put(_answer(host, result, checked_at, time.monotonic() - started))
+
+
+def _reading(host: HostSettings, shared: Ssh | None, now: datetime) -> Reading | HostError:
+    token = secrets.token_hex(TOKEN_DIGITS // 2)
+    if host.is_self:
+        raw = local.ask(host.nvidia_smi, host.timeout, token)
+    else:
+        assert shared is not None
+        raw = shared.ask(host, token)
+    return parse(raw, token, host.name, now)
+
+
+def _answer(host: HostSettings, result: Reading | HostError, checked_at: datetime, seconds: float) -> Answer:
+    return Answer(
+        host=host.name,
+        result=result,
+        checked_at=checked_at.replace(microsecond=0),
+        duration_ms=round(seconds * 1000),
+        label=host.label,
+        group=host.group,
+    )

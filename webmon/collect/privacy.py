@@ -1,0 +1,62 @@
+"""`[privacy]`: what is kept of the people and the commands on a host. Nothing else is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webmon.model import Process
+
+_PYTHON = re.compile(r"^(?:python|pypy)[0-9.]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """What to keep of commands (name, full, none) and users (show, mask)."""
+
+    command: str = "name"
+    users: str = "show"
+    salt: bytes = b""
+
+    def process(self, process: Process) -> Process:
+        """Return the process with no more in it than may be told."""
+        user = self.user(process.user) if process.user is not None else None
+        if self.command == "none":
+            return replace(process, user=user, name=None, command=None)
+        if self.command == "full":
+            return replace(process, user=user)
+        return replace(process, user=user, command=program(process.command, process.name))
+
+    def user(self, name: str) -> str:
+        """Return the user's name, or a pseudonym that stays the same for this data folder."""
+        if self.users == "show":
+            return name
+        digest = hmac.digest(self.salt, name.encode(), hashlib.sha256)
+        return f"user-{digest[:4].hex()}"
+
+
+def program(command: str | None, name: str | None) -> str | None:
+    """Return what is run, without arguments, which may hold secrets: `train.py`, `jupyter`."""
+    words = (command or name or "").split()
+    if not words:
+        return None
+    first = words[0].rpartition("/")[2].rstrip(":") or words[0]
+    if not _PYTHON.match(first):
+        return first[:80]
+    if "ipykernel_launcher" in words or any(word.endswith("ipykernel_launcher.py") for word in words):
+        return "jupyter"
+    for position, word in enumerate(words[1:], start=1):
+        if word == "-m" and position + 1 < len(words):
+            return words[position + 1][:80]
+        if word == "-c":
+            break
+        if word.endswith(".py"):
+            return word.rpartition("/")[2][:80]
+        if not word.startswith("-"):
+            script = word.rpartition("/")[2]
+            return script[:80] if "/" in word and "=" not in word else first
+    return first

@@ -1,0 +1,171 @@
+"""The one shell script that a host is sent, with its section marks.
+
+It goes to `sh -s TOKEN` on standard input, or stands in authorized_keys as a forced command; it is
+the same text in both. So outside of comments it has no single quote, no exclamation mark (csh) and
+no backslash before a quote; it reads nothing from standard input; and every line may be joined to
+the next by a space. It forks as little as it can: one process for the GPUs, one for their
+processes, one for `ps`.
+
+A section starts with a line of its own, `@TOKEN name …`, after a newline of its own. The token is
+new in every call, because command lines, which are part of the answer, are written by other users.
+"""
+
+from __future__ import annotations
+
+# Names come last in a row: they may have commas in them, and cells have no quotes.
+GPU_FIELDS = (
+    "index",
+    "uuid",
+    "driver_version",
+    "utilization.gpu",
+    "utilization.memory",
+    "memory.used",
+    "memory.total",
+    "temperature.gpu",
+    "power.draw",
+    "power.limit",
+    "fan.speed",
+    "clocks.sm",
+    "pstate",
+    "mig.mode.current",
+    "name",
+)
+PROCESS_FIELDS = ("gpu_uuid", "pid", "used_memory", "process_name")
+
+# Drivers before about 450 refuse these, and with them the whole query.
+YOUNG_FIELDS = ("mig.mode.current",)
+
+TOKEN_DIGITS = 16
+MAX_PROCESSES = 2000
+
+_SCRIPT = r"""
+main() {
+# The token is the argument, or under a forced command the last word of what was asked for.
+t=${1:-${SSH_ORIGINAL_COMMAND##* }};
+case $t in
+  @TOKEN_PATTERN@) ;;
+  *) echo "This key runs the webmon probe and nothing else." >&2; return 64 ;;
+esac;
+exec 2>&1 9>&1 </dev/null;
+LC_ALL=C; PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/sbin:/usr/local/nvidia/bin;
+PATH=$PATH:/usr/lib/wsl/lib:/run/current-system/sw/bin;
+export LC_ALL PATH; unset IFS;
+smi="@SMI@"; q="@GPU_FIELDS@"; k=no;
+if command -v timeout >/dev/null; then k=yes; fi;
+
+mark() { printf "\n@%s %s\n" "$t" "$*"; };
+limited() {
+  s=$1; shift;
+  if [ $k = yes ]; then timeout -k 1 $s "$@"; else "$@"; fi;
+};
+gpus() {
+  mark gpus "$q";
+  limited @GPU_SECONDS@ $smi --query-gpu="$q" --format=csv,noheader,nounits;
+  r=$?; mark exit $r;
+};
+
+mark system;
+{ read -r a b < /proc/loadavg && echo "load $a"; } 2>/dev/null;
+{ read -r a < /sys/devices/system/cpu/online && echo "cpus $a"; } 2>/dev/null;
+i=0;
+{ while [ $i -lt 5 ] && read -r a b c; do echo "mem $a $b"; i=$((i+1)); done < /proc/meminfo; } 2>/dev/null;
+
+gpus;
+# An old busybox has a timeout with other arguments: then without, the caller has a deadline.
+case $k$r in yes1|yes125) k=no; gpus ;; esac;
+# 2 is a field that this driver lacks: ask without the young ones, then without the one it names.
+if [ $r = 2 ]; then q="@OLD_FIELDS@"; gpus; fi;
+i=0;
+while [ $r = 2 ] && [ $i -lt 12 ]; do
+  i=$((i+1));
+  e=$(limited @GPU_SECONDS@ $smi --query-gpu="$q" --format=csv,noheader,nounits);
+  e=${e#*Field ?}; e=${e%% is not a*}; e=${e%?}; o=$q; q=; IFS=,;
+  for f in $o; do if [ "$f" = "$e" ]; then :; else q=${q:+$q,}$f; fi; done;
+  unset IFS;
+  if [ "$q" = "$o" ]; then break; fi;
+  gpus;
+done;
+
+# No second question where the first says that nobody can answer it: not installed (127), it hangs
+# (124, 137, 143), no driver (9), no library (12), a driver of another version (18).
+case $r in
+127|124|137|143|9|12|18) ;;
+*)
+  mark processes;
+  p=$(
+    {
+      limited @PROCESS_SECONDS@ $smi --query-compute-apps=@PROCESS_FIELDS@ --format=csv,noheader,nounits;
+      mark exit $?;
+    } |
+    {
+      i=0;
+      while [ $i -lt @MAX_PROCESSES@ ] && IFS= read -r l; do
+        i=$((i+1)); printf "%s\n" "$l" >&9;
+        a=${l#*, }; a=${a%%,*};
+        case $l in GPU-*|MIG-*) case $a in [1-9]|[1-9][0-9]*) echo "$a" ;; esac ;; esac;
+      done;
+    }
+  );
+  l=,;
+  for a in $p; do case $l in *,$a,*) ;; *) l=$l$a, ;; esac; done;
+  l=${l#,}; l=${l%,};
+  if [ -n "$l" ]; then
+    mark owners;
+    { LC_ALL=C.UTF-8 ps -ww -o pid=,uid=,user:40=,etimes=,args= -p $l || owners; } 2>/dev/null;
+    mark cgroups;
+    IFS=,;
+    for a in $l; do
+      { while IFS= read -r c; do printf "%s %s\n" $a "$c"; done < /proc/$a/cgroup; } 2>/dev/null;
+    done;
+    unset IFS;
+  fi ;;
+esac;
+mark end;
+};
+
+# Where ps is busybox, or too old: the same rows from /proc. A pid that has gone gives none.
+owners() {
+  h=$(getconf CLK_TCK) || h=100;
+  read -r up b < /proc/uptime; up=${up%%.*};
+  for a in $p; do
+    if read -r s < /proc/$a/stat; then
+      u=; while read -r b c d; do if [ "$b" = Uid: ]; then u=$c; break; fi; done < /proc/$a/status;
+      m=$(getent passwd $u) || m=$(grep "^[^:]*:[^:]*:$u:" /etc/passwd); m=${m%%:*};
+      set -- ${s##*) };
+      printf "%s %s %s %s %s\n" $a $u "${m:-$u}" $((up-${20}/h)) "$(tr "\000\n" "  " < /proc/$a/cmdline)";
+    fi;
+  done;
+  return 0;
+};
+main "$@"
+"""
+
+
+def script(nvidia_smi: str = "nvidia-smi", timeout: float = 20.0) -> str:
+    """Return the probe, without its comments, for a host that has `timeout` seconds in all."""
+    gpu_seconds = max(1, int((timeout - 2) * 2 / 3))
+    values = {
+        "TOKEN_PATTERN": "[0-9a-f]" * TOKEN_DIGITS,
+        "SMI": nvidia_smi,
+        "GPU_FIELDS": ",".join(GPU_FIELDS),
+        "OLD_FIELDS": ",".join(name for name in GPU_FIELDS if name not in YOUNG_FIELDS),
+        "PROCESS_FIELDS": ",".join(PROCESS_FIELDS),
+        "GPU_SECONDS": str(gpu_seconds),
+        "PROCESS_SECONDS": str(max(1, int(timeout - 2) - gpu_seconds)),
+        "MAX_PROCESSES": str(MAX_PROCESSES),
+    }
+    lines = [line.strip() for line in _SCRIPT.splitlines()]
+    text = "\n".join(line for line in lines if line and not line.startswith("#"))
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", value)
+    return text + "\n"
+
+
+def command(token: str) -> str:
+    """Return the command that the script is sent to. `exec` spares a csh or fish its own process."""
+    return f"exec sh -s {token}"
+
+
+def forced_command(nvidia_smi: str = "nvidia-smi", timeout: float = 20.0) -> str:
+    """Return the probe as one line for `command="…"`: it runs whatever is asked for."""
+    return "exec sh -c '" + " ".join(script(nvidia_smi, timeout).split("\n")).strip() + "'"

@@ -1,0 +1,98 @@
+"""Run the probe on one host over SSH: one connection, one command, one deadline.
+
+This folder, and the demo's hosts, are the only places that know of paramiko.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from webmon.collect import probe
+from webmon.collect.ssh import conversation, keys
+from webmon.collect.ssh.jump import Gateways
+from webmon.collect.ssh.known_hosts import KnownHosts
+from webmon.collect.ssh.wire import Wire, connect
+from webmon.errors import HostError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webmon.config.settings import Config, HostSettings
+
+# Its complaints come as HostErrors; on standard error they would be cron's mail.
+logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
+
+# An sshd that is asked by many at once drops some before they are greeted (MaxStartups).
+_RETRIES = 6
+
+
+class Ssh:
+    """What the conversations of one poll share: known hosts, gateways."""
+
+    def __init__(self, config: Config) -> None:
+        """Check the key that all hosts depend on; ConfigError if it can't be used."""
+        self._known: dict[tuple[Path, ...], KnownHosts] = {}
+        self._known_lock = threading.Lock()
+        self._gateways = Gateways(self._known_hosts)
+        common = {
+            (host.key_filename, host.identity_agent)
+            for host in config.hosts
+            if host.key_filename is not None
+            and host.sources.get("key_filename") == config.sources.get("common.key_filename")
+        }
+        for path, agent in common:
+            if path is not None:
+                keys.check(path, agent)
+
+    def ask(self, host: HostSettings, token: str) -> bytes:
+        """Return what the probe printed on a host, within its timeout; else HostError."""
+        deadline = time.monotonic() + host.timeout
+        if host.proxy_command is not None:
+            raise HostError(
+                "config",
+                f"webmon does not run the ProxyCommand of ~/.ssh/config ({host.proxy_command[:60]})",
+                "Use ProxyJump there, or proxy_jump = in webmon's configuration",
+            )
+        login = conversation.Login(
+            host=host,
+            keys=keys.candidates(host),
+            known=self._known_hosts(host),
+            command=probe.command(token),
+            script=probe.script(host.nvidia_smi, host.timeout).encode(),
+            end_mark=f"\n@{token} end".encode(),
+        )
+        for attempt in range(_RETRIES):
+            base = (
+                self._gateways.connect(host, deadline)
+                if host.jumps
+                else connect(host.address, host.port, deadline, host.timeout)
+            )
+            wire = Wire(base, deadline, host.timeout)
+            try:
+                return conversation.hold(wire, login)
+            except HostError as error:
+                pause = 0.1 * 2**attempt * (0.5 + random.random())  # noqa: S311 - no secret
+                was_dropped = error.reason == "closed" and wire.phase == "waiting for its greeting"
+                if not was_dropped or attempt == _RETRIES - 1 or time.monotonic() + pause + 1 > deadline:
+                    raise
+                time.sleep(pause)
+        raise AssertionError  # the last attempt has returned or raised
+
+    def warnings(self) -> list[str]:
+        """Return what was odd about the known_hosts files."""
+        return [warning for known in self._known.values() for warning in known.warnings]
+
+    def close(self) -> None:
+        """End the connections to gateways."""
+        self._gateways.close()
+
+    def _known_hosts(self, host: HostSettings) -> KnownHosts:
+        with self._known_lock:
+            known = self._known.get(host.known_hosts)
+            if known is None:
+                known = self._known[host.known_hosts] = KnownHosts.read(host.known_hosts)
+            return known

@@ -1,0 +1,53 @@
+"""Everything that webmon says has gone wrong.
+
+WebmonError                 says what is wrong, where, and what to do; knows its exit code
+├── ConfigError             the configuration, or a file that it names (exit 2)
+├── DataError               the data folder can't be read (exit 2)
+├── StorageError            something could not be written (exit 1)
+└── HostError               one host gave no usable answer (never ends a run)
+"""
+
+from __future__ import annotations
+
+
+class WebmonError(Exception):
+    """The root: one line for a person, with the remedy in it."""
+
+    exit_code = 2
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        """Say what is wrong, and what to do about it."""
+        super().__init__(problem, remedy)
+        self.problem = problem.rstrip(". ")
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """Return the problem and the remedy in one line."""
+        return f"{self.problem}. {self.remedy}" if self.remedy else self.problem
+
+
+class ConfigError(WebmonError):
+    """The configuration is wrong: `config.ini:12: …`."""
+
+    def __init__(self, problem: str, remedy: str = "", *, where: str = "") -> None:
+        """Say it with the file and the line, where they are known."""
+        super().__init__(f"{where}: {problem}" if where else problem, remedy)
+
+
+class DataError(WebmonError):
+    """The data folder holds nothing that can be read."""
+
+
+class StorageError(WebmonError):
+    """A file could not be written; what was there before is as it was."""
+
+    exit_code = 1
+
+
+class HostError(WebmonError):
+    """One host gave no usable answer. `reason` is one word, for programs."""
+
+    def __init__(self, reason: str, problem: str, remedy: str = "") -> None:
+        """Say why; the reasons are listed in docs/data-format.md."""
+        super().__init__(problem, remedy)
+        self.reason = reason

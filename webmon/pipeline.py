@@ -1,0 +1,74 @@
+"""fetch and render, as the commands and the demo call them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from webmon.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from webmon.collect.assemble import Answer
+    from webmon.config.settings import Config
+    from webmon.model import Snapshot
+
+
+def fetch(
+    config: Config,
+    folder: Path,
+    on_answer: Callable[[Answer], None] = lambda _: None,
+    on_warning: Callable[[str], None] = lambda _: None,
+) -> Snapshot:
+    """Ask all hosts, judge their answers, save the snapshot in a data folder and return it."""
+    from webmon.collect.assemble import assemble
+    from webmon.collect.fetch import ask_all
+    from webmon.collect.privacy import Privacy
+    from webmon.store import snapshot as store
+
+    # pandas takes longer to import than most hosts to answer.
+    importing = threading.Thread(target=__import__, args=("pandas",), daemon=True)
+    importing.start()
+    now = datetime.now(UTC)
+    answers = ask_all(config, on_answer)
+    try:
+        previous = store.load(folder)
+    except DataError as error:
+        previous = None
+        if (folder / "latest").is_symlink():
+            on_warning(f"the last snapshot is not used: {error.problem}")
+    salt = _mask_key(folder) if config.privacy.users == "mask" else b""
+    privacy = Privacy(config.privacy.command, config.privacy.users, salt)
+    snapshot = assemble(answers, previous, config.free, privacy, now)
+    importing.join()
+    store.save(folder, snapshot, config.data.keep_snapshots)
+    return snapshot
+
+
+def render(config: Config, folder: Path, site: Path) -> Snapshot:
+    """Turn the last snapshot of a data folder into a site, and return it."""
+    from webmon.publish.render import render as publish
+    from webmon.store import snapshot as store
+
+    snapshot = store.load(folder)
+    publish(snapshot, config.site, site, now=datetime.now(UTC), period=store.period(folder))
+    return snapshot
+
+
+def _mask_key(folder: Path) -> bytes:
+    """Return what pseudonyms are made with; with another key they would be other ones."""
+    from webmon.store.files import make_folder, storing, write
+
+    path = folder / "mask.key"
+    with storing(path):
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            make_folder(folder)
+            write(path, secrets.token_bytes(32))
+            path.chmod(0o600)
+            return path.read_bytes()

@@ -1,0 +1,1 @@
+"""data/ → site/. Nothing here knows of hosts or of the network."""

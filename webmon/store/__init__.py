@@ -1,0 +1,1 @@
+"""Snapshot ↔ data/. pandas is imported here and nowhere else."""

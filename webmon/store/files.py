@@ -1,0 +1,66 @@
+"""Files that are there whole or not at all, and folders that say so when they can't be used."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from webmon.errors import DataError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# Readable by the web server; a temporary file would start as 0600.
+FILE_MODE = 0o644
+FOLDER_MODE = 0o755
+
+
+@contextmanager
+def storing(what: Path) -> Iterator[None]:
+    """Turn a failure to write into one clear line."""
+    try:
+        yield
+    except OSError as error:
+        remedy = "Make it writable for this user, or name another folder in the configuration"
+        if error.errno in (28, 122):  # ENOSPC, EDQUOT
+            raise StorageError(
+                f"{what} can't be written: {error.strerror}",
+                "Free some space; what was there before is as it was",
+            ) from None
+        raise DataError(f"{what} can't be written: {error.strerror}", remedy) from None
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that others may read, and those above it."""
+    path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Replace a file: readers see the old one or the new one, whole."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), FILE_MODE)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_if_changed(path: Path, content: bytes) -> bool:
+    """Replace a file if its content is another one, and tell whether it was."""
+    try:
+        if path.stat().st_size == len(content) and path.read_bytes() == content:
+            return False
+    except OSError:
+        pass  # not there, or not readable: it is written anew
+    make_folder(path.parent)
+    write(path, content)
+    return True

@@ -1,0 +1,109 @@
+"""Rows of the model ↔ cells of a CSV. The fields of a class, in order, are its columns."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+
+from webmon import model
+from webmon.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+Row = TypeVar("Row", model.Host, model.Gpu, model.Process)
+
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def columns(kind: type[Row]) -> list[str]:
+    """Return the columns of a table."""
+    return [field.name for field in fields(kind)]
+
+
+def cells(rows: Sequence[Row], kind: type[Row]) -> dict[str, list[str]]:
+    """Return the table's columns as texts; what is not known is an empty one."""
+    return {name: [to_cell(getattr(row, name)) for row in rows] for name in columns(kind)}
+
+
+def to_cell(value: Any) -> str:
+    """Write a value as it stands in a CSV."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        return ";".join(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime(TIME_FORMAT)
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return str(value)
+
+
+def time_of(text: str) -> datetime:
+    """Read a time as it stands in a CSV."""
+    return datetime.strptime(text, TIME_FORMAT).replace(tzinfo=UTC)
+
+
+def read(path: Path, kind: type[Row]) -> tuple[Row, ...]:
+    """Read a table; DataError names the line that can't be read."""
+    converters = _converters(kind)
+    number = 1
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, [])
+            if header[: len(converters)] != list(converters):
+                raise ValueError("the columns are not those of webmon")
+            makers = list(converters.values())
+            rows = []
+            for row in reader:
+                number = reader.line_num
+                if len(row) != len(header):
+                    raise ValueError(f"{len(row)} cells instead of {len(header)}")
+                rows.append(kind(*(make(cell) for make, cell in zip(makers, row, strict=False))))
+            return tuple(rows)
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing", "Run `webmon fetch` to write a whole snapshot") from None
+    except OSError as error:
+        raise DataError(f"{path} can't be read: {error.strerror}", "Check its owner and mode") from None
+    except (ValueError, csv.Error) as error:
+        raise DataError(f"{path}:{number}: {error}", "Run `webmon fetch` to write a new snapshot") from None
+
+
+def _converters(kind: type[Row]) -> dict[str, Callable[[str], Any]]:
+    hints = get_type_hints(kind, {**vars(model), "datetime": datetime})
+    return {field.name: _converter(hints[field.name], field.name) for field in fields(kind)}
+
+
+def _converter(hint: Any, name: str) -> Callable[[str], Any]:
+    inner = [arg for arg in get_args(hint) if arg is not type(None)]
+    optional = len(inner) < len(get_args(hint))
+    base = inner[0] if optional else hint
+    if name == "users":
+        return lambda cell: tuple(cell.split(";")) if cell else ()
+    make: Callable[[str], Any]
+    if base is datetime:
+        make = time_of
+    elif base in (int, float):
+        make = base
+    elif base is str:
+        make = str
+    else:
+        make = _one_of(tuple(get_args(base)))
+    if optional:
+        return lambda cell: make(cell) if cell else None
+    return make
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
+    def make(cell: str) -> str:
+        if cell not in words:
+            raise ValueError(f"{cell!r} is none of {', '.join(words)}")
+        return cell
+
+    return make
