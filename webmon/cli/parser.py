@@ -130,7 +130,7 @@ def _trial(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="Show the whole product on a cluster of pretended hosts",
         description="Run a demo cluster: real SSH servers on loopback, a real fetch, a rendered site,\n"
         "served on localhost, until Ctrl-C.",
-        epilog="examples:\n  webmon demo\n  webmon demo --once --dir /tmp/demo   one round, to look at the files",
+        epilog="examples:\n  webmon demo\n  webmon demo --once --dir /tmp/demo   one round, to look at",
     )
     demo.add_argument("--dir", metavar="DIR", help="keep everything here (default: a temporary folder)")
     demo.add_argument("--once", action="store_true", help="one round, no server")

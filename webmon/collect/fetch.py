@@ -100,7 +100,7 @@ class _Poll:
                 error = HostError(
                     "timeout",
                     f"no answer within {host.timeout:g} s, looking up its name",
-                    "Is the name server well? An address does without it: hostname = under its [host] section",
+                    "Is the name server well? It is not needed with hostname = under its [host] section",
                 )
                 self._keep(_answer(host, error, checked_at, now - started))
 
