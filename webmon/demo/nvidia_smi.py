@@ -69,10 +69,8 @@ def answer(query: str, options: dict[str, str], state: dict[str, object], rows: 
     lines = []
     if "noheader" not in style:
         lines.append(", ".join(f"{name} [{UNITS[name]}]" if name in UNITS else name for name in names))
-    for row in rows:
-        lines.append(
-            ", ".join(cell(row, field, name, style) for field, name in zip(fields, names, strict=True))
-        )
+    columns = list(zip(fields, names, strict=True))
+    lines += [", ".join(cell(row, field, name, style) for field, name in columns) for row in rows]
     sys.stdout.write("".join(line + "\n" for line in lines))
     return 0
 
