@@ -82,10 +82,6 @@ class Ssh:
                 time.sleep(pause)
         raise AssertionError  # the last attempt has returned or raised
 
-    def warnings(self) -> list[str]:
-        """Return what was odd about the known_hosts files."""
-        return [warning for known in self._known.values() for warning in known.warnings]
-
     def close(self) -> None:
         """End the connections to gateways."""
         self._gateways.close()

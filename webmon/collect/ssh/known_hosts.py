@@ -124,7 +124,7 @@ def check(known: KnownHosts, name: str, key: tuple[str, str], policy: str) -> No
             return
         raise HostError(
             "host-key",
-            f"the host key of {name} is not known ({key[0]} {fingerprint(key)})",
+            f"the host key of {name} is not known ({key[0]} {fingerprint(key)}){_odd(known)}",
             f"Log in once with ssh to accept it, run `{_keyscan(name)} >> {_file(known)}`, "
             'or set host_keys = "accept-new"',
         )
@@ -188,6 +188,14 @@ def _matches(name: str, patterns: list[str]) -> bool:
 
 def _file(known: KnownHosts) -> str:
     return str(known.files[0]) if known.files else "~/.ssh/known_hosts"
+
+
+def _odd(known: KnownHosts) -> str:
+    """Name a line that could not be read: it may be the one that is missed."""
+    more = len(known.warnings) - 1
+    return "".join(f"; {warning}" for warning in known.warnings[:1]) + (
+        f" (and {more} more)" if more > 0 else ""
+    )
 
 
 def _keyscan(name: str) -> str:
