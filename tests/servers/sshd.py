@@ -72,7 +72,8 @@ class Sshd:
         self.port = 0
         self.pid = 0
         self._log = folder / "sshd.log"
-        self._lines = [*settings, *self._match_blocks(hosts)]
+        self._settings = settings
+        self._blocks = self._match_blocks(hosts)
         self._process: subprocess.Popen[bytes] | None = None
         self._start()
         self.known_hosts.write_text("".join(f"{line}\n" for line in self.known_lines()))
@@ -167,7 +168,7 @@ class Sshd:
         for _ in range(5):
             self.port = _free_port(self.addresses)
             config = self.folder / "sshd_config"
-            config.write_text("".join(f"{line}\n" for line in [*self._settings(), *self._lines]))
+            config.write_text("".join(f"{line}\n" for line in [*self._config(), *self._blocks]))
             with open(self._log, "wb") as log:
                 self._process = subprocess.Popen(
                     [program, "-D", "-e", "-f", str(config)],
@@ -184,8 +185,9 @@ class Sshd:
                 break
         raise RuntimeError(f"sshd does not start:\n{self.log()}")
 
-    def _settings(self) -> list[str]:
+    def _config(self) -> list[str]:
         return [
+            *self._settings,  # the first value that sshd reads is the one in force
             f"Port {self.port}",
             *(f"ListenAddress {address}" for address in self.addresses),
             *(f"HostKey {key}" for key in self.host_keys.values()),
@@ -200,8 +202,7 @@ class Sshd:
             "PrintLastLog no",
             "UseDNS no",
             "LogLevel VERBOSE",
-            # The first value that sshd reads is the one in force.
-            *([] if any(line.startswith("MaxStartups") for line in self._lines) else ["MaxStartups 500"]),
+            "MaxStartups 500",
         ]
 
     def _is_listening(self) -> bool:

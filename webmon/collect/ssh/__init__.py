@@ -12,8 +12,9 @@ import time
 from typing import TYPE_CHECKING
 
 from webmon.collect import probe
-from webmon.collect.ssh import conversation, keys
+from webmon.collect.ssh import conversation
 from webmon.collect.ssh.jump import Gateways
+from webmon.collect.ssh.keys import Keyring
 from webmon.collect.ssh.known_hosts import KnownHosts
 from webmon.collect.ssh.wire import Wire, connect
 from webmon.errors import HostError
@@ -31,13 +32,14 @@ _RETRIES = 6
 
 
 class Ssh:
-    """What the conversations of one poll share: known hosts, gateways."""
+    """What the conversations of one poll share: known hosts, keys, gateways."""
 
     def __init__(self, config: Config) -> None:
         """Check the key that all hosts depend on; ConfigError if it can't be used."""
         self._known: dict[tuple[Path, ...], KnownHosts] = {}
         self._known_lock = threading.Lock()
-        self._gateways = Gateways(self._known_hosts)
+        self._keyring = Keyring()
+        self._gateways = Gateways(self._known_hosts, self._keyring)
         common = {
             (host.key_filename, host.identity_agent)
             for host in config.hosts
@@ -46,7 +48,7 @@ class Ssh:
         }
         for path, agent in common:
             if path is not None:
-                keys.check(path, agent)
+                self._keyring.check(path, agent)
 
     def ask(self, host: HostSettings, token: str) -> bytes:
         """Return what the probe printed on a host, within its timeout; else HostError."""
@@ -59,7 +61,7 @@ class Ssh:
             )
         login = conversation.Login(
             host=host,
-            keys=keys.candidates(host),
+            keys=self._keyring.candidates(host),
             known=self._known_hosts(host),
             command=probe.command(token),
             script=probe.script(host.nvidia_smi, host.timeout).encode(),
@@ -83,8 +85,9 @@ class Ssh:
         raise AssertionError  # the last attempt has returned or raised
 
     def close(self) -> None:
-        """End the connections to gateways."""
+        """End the connections to gateways and agents."""
         self._gateways.close()
+        self._keyring.close()
 
     def _known_hosts(self, host: HostSettings) -> KnownHosts:
         with self._known_lock:

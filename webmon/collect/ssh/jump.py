@@ -13,7 +13,6 @@ import paramiko
 
 from webmon.collect.ssh.conversation import arrange, check_host_key
 from webmon.collect.ssh.failures import explain, refused
-from webmon.collect.ssh.keys import candidates
 from webmon.collect.ssh.wire import Wire, connect, timed_out
 from webmon.errors import HostError
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
+    from webmon.collect.ssh.keys import Key, Keyring
     from webmon.collect.ssh.known_hosts import KnownHosts
     from webmon.config.settings import HostSettings
 
@@ -50,9 +50,10 @@ class _GatewayTransport(paramiko.Transport):
 class Gateways:
     """The connections to all gateways of one poll."""
 
-    def __init__(self, known: Callable[[HostSettings], KnownHosts]) -> None:
+    def __init__(self, known: Callable[[HostSettings], KnownHosts], keyring: Keyring) -> None:
         """Connect to none yet."""
         self._known = known
+        self._keyring = keyring
         self._lock = threading.Lock()
         self._ways: dict[tuple[HostSettings, ...], _Way] = {}
 
@@ -106,6 +107,7 @@ class Gateways:
 
     def _log_in(self, jumps: tuple[HostSettings, ...], deadline: float) -> paramiko.Transport:
         gateway = jumps[-1]
+        keys = self._keyring.candidates(gateway)
         base: socket.socket | paramiko.Channel
         if len(jumps) > 1:
             outer = self._through(jumps[:-1], deadline, gateway.timeout)
@@ -123,7 +125,7 @@ class Gateways:
         transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = left
         arrange(transport, gateway, known)
         try:
-            _authenticate(transport, gateway, known, wire, left)
+            _authenticate(transport, gateway, known, keys, left)
         except BaseException:
             transport.close()
             raise
@@ -140,9 +142,9 @@ class _Way:
 
 
 def _authenticate(
-    transport: paramiko.Transport, gateway: HostSettings, known: KnownHosts, wire: Wire, left: float
+    transport: paramiko.Transport, gateway: HostSettings, known: KnownHosts, keys: list[Key], left: float
 ) -> None:
-    keys = candidates(gateway)
+    wire = cast("Wire", transport.sock)
     try:
         transport.start_client(timeout=left)
         if not transport.initial_kex_done:
