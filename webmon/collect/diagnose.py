@@ -61,7 +61,7 @@ _SAYINGS = tuple(
 )
 _INFOROM = re.compile(r"infoROM is corrupted", re.IGNORECASE)
 _LOST = re.compile(
-    r"(?:device handle for |^)GPU ?(?:(?P<index>[0-9]{1,3}): ?)?"
+    r"(?:Unable to determine the device handle for )?GPU ?(?:(?P<index>[0-9]{1,3}): ?)?"
     r"(?P<bus>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])"
     r".*(?:Unknown Error|GPU is lost|reset|ERR!|Not Found)",
     re.IGNORECASE,
@@ -71,7 +71,7 @@ _HUNG = {124, 137, 143}
 
 def lost_gpu(line: str) -> list[tuple[str, int | None]]:
     """Return the bus id, and the index if it is told, of a card that this line calls lost."""
-    match = _LOST.search(line)
+    match = _LOST.match(line)
     if match is None:
         return []
     bus = match["bus"].lower().split(":", 1)

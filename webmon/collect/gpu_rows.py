@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from webmon.collect import cells, diagnose
@@ -19,7 +20,7 @@ def read(tries: list[Section], host: str, remarks: list[str]) -> tuple[list[Gpu]
     """Return the rows of the last try that has any."""
     for section in reversed(tries):
         columns = section.args.split(",")
-        if not columns or columns[-1] != "name":
+        if columns[-1] != "name" or not {"index", "uuid"} <= set(columns):
             continue
         rows: dict[tuple[str, str], Gpu] = {}
         driver: str | None = None
@@ -77,7 +78,7 @@ def lost(tries: list[Section], host: str, gpus: list[Gpu]) -> list[Gpu]:
     )
     taken = {gpu.index for gpu in gpus}
     rows: list[Gpu] = []
-    for _bus_id, told in named:
+    for _bus_id, told in islice(named, MAX_GPUS):
         gap = next(i for i in range(len(taken) + 1) if i not in taken)
         index = gap if told is None or told in taken else told
         taken.add(index)

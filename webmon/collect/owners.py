@@ -8,8 +8,11 @@ from dataclasses import dataclass
 _PS = re.compile(r"^\s*(\d{1,10})\s+(\d{1,12})\s+(\S+)\s+(-?\d{1,12})\s?(.*)$", re.ASCII | re.DOTALL)
 _CGROUP = re.compile(r"^(\d{1,10}) (.*)$", re.ASCII | re.DOTALL)
 _CONTAINER = re.compile(r"(?:^|[/:.\-_])([0-9a-f]{64})(?=$|[/.:])")
-_SLURM = re.compile(r"/(?:slurm|slurmstepd\.scope)[^/]*(?:/[^/]+)*?/job_(\d{1,12})(?=$|/)")
+_SLURM = re.compile(r"/job_(\d{1,12})(?=$|/)", re.ASCII)
 _LXC = re.compile(r"/lxc(?:\.payload)?[./]([A-Za-z0-9_.-]{1,64})(?=$|/)")
+
+# A process that is older than this has no known age: its machine's clock has been wrong.
+_CENTURY = 36525 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ def parse_owners(lines: list[str]) -> dict[int, Owner]:
         if match := _PS.match(line):
             pid, uid, user, seconds, command = match.groups()
             name = user if user != "?" else uid
-            owners.setdefault(int(pid), Owner(name, max(0, int(seconds)), command.strip()))
+            age = max(0, int(seconds))
+            owners.setdefault(int(pid), Owner(name, age if age < _CENTURY else None, command.strip()))
     return owners
 
 
@@ -40,7 +44,8 @@ def parse_cgroups(lines: list[str]) -> dict[int, str]:
         if match is None or int(match[1]) in found:
             continue
         path = match[2]
-        if job := _SLURM.search(path):
+        slurm = path.find("slurm")
+        if slurm >= 0 and (job := _SLURM.search(path, slurm)):
             found[int(match[1])] = f"slurm-{job[1]}"
         elif ids := _CONTAINER.findall(path):
             found[int(match[1])] = ids[-1][:12]

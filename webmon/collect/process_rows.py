@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from webmon.collect.sections import Section
     from webmon.model import Gpu
 
+# With this, even the longest list of users fits in a cell that CSV readers take.
+MAX_USER_LENGTH = 64
+
 
 def read(
     sections: list[Section], host: str, gpus: list[Gpu], now: datetime, remarks: list[str]
 ) -> list[Process] | None:
     """Return the processes; None when the list could not be had."""
     section = next((s for s in sections if s.name == "processes"), None)
-    if section is None or section.code != 0:
-        if section is not None:
-            remarks += [clean(line)[:300] for line in section.lines[:5]]
+    if section is None:
+        return None
+    if section.code != 0 or len(section.lines) > probe.MAX_PROCESSES:
+        remarks += [clean(line)[:300] for line in section.lines[:5]]
         return None
     index = {gpu.uuid: gpu.index for gpu in gpus}
     owners = parse_owners([line for s in sections if s.name == "owners" for line in s.lines])
@@ -69,4 +73,4 @@ def _is_row(values: list[str]) -> bool:
 
 def _user(name: str | None) -> str | None:
     """Return a user's name; in a cell of several users `;` stands between them."""
-    return clean(name).replace(";", "_").replace("=", "_") or None if name else None
+    return clean(name[:MAX_USER_LENGTH]).replace(";", "_").replace("=", "_") or None if name else None
