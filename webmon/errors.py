@@ -2,8 +2,8 @@
 
 WebmonError                 says what is wrong, where, and what to do; knows its exit code
 ├── ConfigError             the configuration, or a file that it names (exit 2)
-├── DataError               the data folder can't be read (exit 2)
-├── StorageError            something could not be written (exit 1)
+├── DataError               the data folder can't be used (exit 2)
+├── StorageError            the disk is full (exit 1)
 └── HostError               one host gave no usable answer (never ends a run)
 """
 
@@ -35,11 +35,11 @@ class ConfigError(WebmonError):
 
 
 class DataError(WebmonError):
-    """The data folder holds nothing that can be read."""
+    """The data folder, or the site's, can't be used: nothing to read in it, or no right to write."""
 
 
 class StorageError(WebmonError):
-    """A file could not be written; what was there before is as it was."""
+    """There is no space to write; what was there before is as it was."""
 
     exit_code = 1
 
