@@ -29,7 +29,10 @@ class Privacy:
             return replace(process, user=user, name=None, command=None)
         if self.command == "full":
             return replace(process, user=user)
-        return replace(process, user=user, command=program(process.command, process.name))
+        # A process may have its arguments in its name, as a browser's do.
+        words = (process.name or "").split(maxsplit=1)
+        name = words[0] if words else None
+        return replace(process, user=user, name=name, command=program(process.command, process.name))
 
     def user(self, name: str) -> str:
         """Return the user's name, or a pseudonym that stays the same for this data folder."""
