@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -109,7 +108,8 @@ def _using(processes: Iterable[Process], rules: Rules) -> bool:
 def _in_use(idle: bool, idle_since: datetime | None, rules: Rules, now: datetime) -> State:
     if not idle or idle_since is None:
         return "busy"
-    return "held" if now - idle_since >= timedelta(minutes=rules.held_after_min) else "busy"
+    idle_min = (now - idle_since).total_seconds() / 60
+    return "held" if idle_min >= rules.held_after_min else "busy"
 
 
 def _has_unified_memory(gpu: Gpu) -> bool:
