@@ -99,6 +99,9 @@ async def greet_garbage(
 
 async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, options: dict[str, Any]) -> None:
     """Hand everything on to another server, late, and cut off after so many of its bytes."""
+    options["drops"] -= 1
+    if options["drops"] >= 0:
+        return
     far_reader, far_writer = await asyncio.open_connection(*options["to"])
     tasks = [
         asyncio.create_task(_hand_on(reader, far_writer, options["delay"], None)),

@@ -17,9 +17,14 @@ from typing import Any, Self
 _PROGRAM = Path(__file__).with_name("behaviours.py")
 
 
-def relay(address: str, port: int, *, delay: float = 0, limit: int | None = None) -> dict[str, Any]:
-    """Describe a server that hands everything on, late, and cuts off after so many bytes."""
-    return {"does": "relay", "to": [address, port], "delay": delay, "limit": limit}
+def relay(
+    address: str, port: int, *, delay: float = 0, limit: int | None = None, drops: int = 0
+) -> dict[str, Any]:
+    """Describe a server that hands everything on, late, and cuts off after so many bytes.
+
+    The first connections, as many as `drops` says, are closed without a word.
+    """
+    return {"does": "relay", "to": [address, port], "delay": delay, "limit": limit, "drops": drops}
 
 
 class Hostile:

@@ -6,7 +6,6 @@ This folder, and the demo's hosts, are the only places that know of paramiko.
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from webmon.collect.ssh import conversation
 from webmon.collect.ssh.jump import Gateways
 from webmon.collect.ssh.keys import Keyring
 from webmon.collect.ssh.known_hosts import KnownHosts
+from webmon.collect.ssh.retry import retried
 from webmon.collect.ssh.wire import Wire, connect
 from webmon.errors import HostError
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 # Its complaints come as HostErrors; on standard error they would be cron's mail.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
-
-# An sshd that is asked by many at once drops some before they are greeted (MaxStartups).
-_RETRIES = 6
 
 
 class Ssh:
@@ -67,22 +64,16 @@ class Ssh:
             script=probe.script(host.nvidia_smi, host.timeout).encode(),
             end_mark=f"\n@{token} end".encode(),
         )
-        for attempt in range(_RETRIES):
+
+        def converse() -> bytes:
             base = (
                 self._gateways.connect(host, deadline)
                 if host.jumps
                 else connect(host.address, host.port, deadline, host.timeout)
             )
-            wire = Wire(base, deadline, host.timeout)
-            try:
-                return conversation.hold(wire, login)
-            except HostError as error:
-                pause = 0.1 * 2**attempt * (0.5 + random.random())  # noqa: S311 - no secret
-                was_dropped = error.reason == "closed" and wire.phase == "waiting for its greeting"
-                if not was_dropped or attempt == _RETRIES - 1 or time.monotonic() + pause + 1 > deadline:
-                    raise
-                time.sleep(pause)
-        raise AssertionError  # the last attempt has returned or raised
+            return conversation.hold(Wire(base, deadline, host.timeout), login)
+
+        return retried(converse, deadline)
 
     def close(self) -> None:
         """End the connections to gateways and agents."""

@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from paramiko.ssh_exception import IncompatiblePeer
 
+from webmon.collect.ssh.wire import GREETING
 from webmon.errors import HostError
 
 if TYPE_CHECKING:
     from webmon.collect.ssh.keys import Key
     from webmon.collect.ssh.wire import Wire
     from webmon.config.settings import HostSettings
+
+
+# What sshd says, if anything, to those that it drops.
+_TOO_BUSY = ("Exceeded MaxStartups", "Not allowed at this time")
+
+
+class DroppedError(HostError):
+    """The host closed the connection before it had greeted."""
 
 
 def refused(host: HostSettings, keys: list[Key], said: Any = None) -> HostError:
@@ -39,13 +48,21 @@ def explain(error: BaseException | None, wire: Wire) -> HostError:
             f"no common algorithm: {said}",
             "The host's sshd is too old (SHA-1 and DSA are gone): upgrade it, or give it an ed25519 host key",
         )
-    closed = error is None or isinstance(error, EOFError | OSError)
-    if closed or wire.phase == "waiting for its greeting":
-        if wire.received and "protocol version" in said:
-            return HostError("protocol", f"not an SSH server: {said}", "Is the port right?")
-        return HostError(
+    if wire.phase == GREETING:
+        return _not_greeted(wire)
+    if error is None or isinstance(error, EOFError | OSError):
+        return HostError("closed", f"the host closed the connection, {wire.phase}", "Look at its sshd's log")
+    return HostError("protocol", f"the SSH conversation failed, {wire.phase}: {said}", "Try it with ssh -v")
+
+
+def _not_greeted(wire: Wire) -> HostError:
+    """Tell an sshd that has too much to do from what is no sshd."""
+    heard = " ".join(wire.heard.decode("utf-8", "replace").split())
+    if not heard or heard.startswith(_TOO_BUSY):
+        said = f": {heard}" if heard else ""
+        return DroppedError(
             "closed",
-            f"the host closed the connection, {wire.phase}",
+            f"the host closed the connection, {wire.phase}{said}",
             "Look at its sshd's log; many logins at once can hit MaxStartups",
         )
-    return HostError("protocol", f"the SSH conversation failed, {wire.phase}: {said}", "Try it with ssh -v")
+    return HostError("protocol", f"not an SSH server: it says {heard!r}", "Is the port right?")

@@ -13,7 +13,8 @@ import paramiko
 
 from webmon.collect.ssh.conversation import arrange, check_host_key
 from webmon.collect.ssh.failures import explain, refused
-from webmon.collect.ssh.wire import Wire, connect, timed_out
+from webmon.collect.ssh.retry import retried
+from webmon.collect.ssh.wire import GREETING, Wire, connect, timed_out
 from webmon.errors import HostError
 
 if TYPE_CHECKING:
@@ -91,13 +92,14 @@ class Gateways:
         with self._lock:
             way = self._ways.setdefault(jumps, _Way())
         if not way.lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            raise timed_out(timeout, f"waiting for its gateway {jumps[-1].name}")
+            late = timed_out(timeout, "waiting for another host's login to it")
+            raise _behind(jumps[-1], late)
         try:
             if way.failure is not None:
                 raise way.failure
             if way.transport is None or not way.transport.is_active():
                 try:
-                    way.transport = self._log_in(jumps, deadline)
+                    way.transport = retried(lambda: self._log_in(jumps, deadline), deadline)
                 except HostError as error:
                     way.failure = _behind(jumps[-1], error)
                     raise way.failure from None
@@ -157,9 +159,11 @@ def _authenticate(
             except paramiko.AuthenticationException:
                 if not transport.is_active():
                     break
-            else:
+            if transport.is_authenticated():
                 return
     except (paramiko.SSHException, EOFError, OSError) as error:
+        if wire.phase == GREETING and transport.remote_version:
+            wire.phase = "exchanging keys"
         raise explain(error, wire) from None
     raise refused(gateway, keys)
 

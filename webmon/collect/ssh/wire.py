@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 _QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 _CHUNK = 65536
 
+# So much of what is said in place of a greeting is kept, for the error.
+_HEARD = 100
+
+# The first of the phases of a conversation, in the words of the errors.
+GREETING = "waiting for its greeting"
+
 # Before the login a host has nothing long to say; a greeting that never ends stops here.
 GREETING_CAP_BYTES = 256 * 1024
 
@@ -35,9 +41,10 @@ class Wire:
     def __init__(self, base: socket.socket | paramiko.Channel, deadline: float, timeout: float) -> None:
         """Wrap a connected socket, or a channel through a jump host."""
         self.failure: HostError | None = None
-        self.phase = "waiting for its greeting"
+        self.phase = GREETING
         self.cap = GREETING_CAP_BYTES
         self.received = 0
+        self.heard = b""
         self._base = base
         self._deadline = deadline
         self._timeout = timeout
@@ -106,6 +113,8 @@ class Wire:
         if self._tcp is not None:
             self._acknowledge_at_once()
         self.received += len(chunk)
+        if self.phase == GREETING and len(self.heard) < _HEARD:
+            self.heard += chunk[: _HEARD - len(self.heard)]
         if self.received > self.cap:
             raise self._fail(too_much(self.cap, self.phase))
         return chunk
