@@ -36,6 +36,7 @@ PROCESS_FIELDS = ("gpu_uuid", "pid", "used_memory", "process_name")
 YOUNG_FIELDS = ("mig.mode.current",)
 
 TOKEN_DIGITS = 16
+PID_DIGITS = 7
 MAX_PROCESSES = 2000
 
 _SCRIPT = r"""
@@ -102,7 +103,7 @@ case $r in
       while [ $i -lt @MAX_PROCESSES@ ] && IFS= read -r l; do
         i=$((i+1)); printf "%s\n" "$l" >&9;
         a=${l#*, }; a=${a%%,*};
-        case $l in GPU-*|MIG-*) case $a in [1-9]|[1-9][0-9]*) echo "$a" ;; esac ;; esac;
+        case $l in GPU-*|MIG-*) case $a in @PID_PATTERN@) echo "$a" ;; esac ;; esac;
       done;
     }
   );
@@ -129,7 +130,7 @@ owners() {
   read -r up b < /proc/uptime; up=${up%%.*};
   for a in $p; do
     if read -r s < /proc/$a/stat; then
-      u=; while read -r b c d; do if [ "$b" = Uid: ]; then u=$c; break; fi; done < /proc/$a/status;
+      u=; while read -r b c _; do if [ "$b" = Uid: ]; then u=$c; break; fi; done < /proc/$a/status;
       m=$(getent passwd $u) || m=$(grep "^[^:]*:[^:]*:$u:" /etc/passwd); m=${m%%:*};
       set -- ${s##*) };
       printf "%s %s %s %s %s\n" $a $u "${m:-$u}" $((up-${20}/h)) "$(tr "\000\n" "  " < /proc/$a/cmdline)";
@@ -146,6 +147,7 @@ def script(nvidia_smi: str = "nvidia-smi", timeout: float = 20.0) -> str:
     gpu_seconds = max(1, int((timeout - 2) * 2 / 3))
     values = {
         "TOKEN_PATTERN": "[0-9a-f]" * TOKEN_DIGITS,
+        "PID_PATTERN": "|".join("[1-9]" + "[0-9]" * more for more in range(PID_DIGITS)),
         "SMI": nvidia_smi,
         "GPU_FIELDS": ",".join(GPU_FIELDS),
         "OLD_FIELDS": ",".join(name for name in GPU_FIELDS if name not in YOUNG_FIELDS),
