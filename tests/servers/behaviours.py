@@ -82,7 +82,7 @@ async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: d
 
 async def greet_drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: dict[str, Any]) -> None:
     """Greet, then send a packet that never comes to its end."""
-    await _send(writer, GREETING + struct.pack(">IB", 30000, 4))
+    await _send(writer, GREETING + struct.pack(">IB", 30004, 4))
     while True:
         await _send(writer, b"\0")
         await asyncio.sleep(0.1)

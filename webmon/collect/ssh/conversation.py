@@ -146,7 +146,7 @@ class _Conversation(Packetizer):
                 "the probe was ended before it had answered",
                 "Does the host kill processes of this user, or has its memory run out?",
             )
-        if self._wire.phase == "logging in" and (error is None or isinstance(error, EOFError)):
+        if self._wire.phase == "logging in" and error is None:  # it took its leave in good order
             raise refused(self._login.host, self._login.keys)
         raise explain(error, self._wire)
 

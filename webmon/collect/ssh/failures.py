@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from paramiko.ssh_exception import IncompatiblePeer
 
-from webmon.collect.ssh.wire import GREETING
+from webmon.collect.ssh.wire import GREETING, dropped
 from webmon.errors import HostError
 
 if TYPE_CHECKING:
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 # What sshd says, if anything, to those that it drops.
 _TOO_BUSY = ("Exceeded MaxStartups", "Not allowed at this time")
-
-
-class DroppedError(HostError):
-    """The host closed the connection before it had greeted."""
 
 
 def refused(host: HostSettings, keys: list[Key], said: Any = None) -> HostError:
@@ -41,6 +37,8 @@ def explain(error: BaseException | None, wire: Wire) -> HostError:
         return wire.failure
     if isinstance(error, HostError):
         return error
+    if wire.phase == GREETING:
+        return _not_greeted(wire)
     said = " ".join(str(error).split())[:200] if error is not None else ""
     if isinstance(error, IncompatiblePeer):
         return HostError(
@@ -48,8 +46,6 @@ def explain(error: BaseException | None, wire: Wire) -> HostError:
             f"no common algorithm: {said}",
             "The host's sshd is too old (SHA-1 and DSA are gone): upgrade it, or give it an ed25519 host key",
         )
-    if wire.phase == GREETING:
-        return _not_greeted(wire)
     if error is None or isinstance(error, EOFError | OSError):
         return HostError("closed", f"the host closed the connection, {wire.phase}", "Look at its sshd's log")
     return HostError("protocol", f"the SSH conversation failed, {wire.phase}: {said}", "Try it with ssh -v")
@@ -59,10 +55,5 @@ def _not_greeted(wire: Wire) -> HostError:
     """Tell an sshd that has too much to do from what is no sshd."""
     heard = " ".join(wire.heard.decode("utf-8", "replace").split())
     if not heard or heard.startswith(_TOO_BUSY):
-        said = f": {heard}" if heard else ""
-        return DroppedError(
-            "closed",
-            f"the host closed the connection, {wire.phase}{said}",
-            "Look at its sshd's log; many logins at once can hit MaxStartups",
-        )
-    return HostError("protocol", f"not an SSH server: it says {heard!r}", "Is the port right?")
+        return dropped(heard)
+    return HostError("protocol", f"not an SSH 2 server: it says {heard!r}", "Is the port right?")

@@ -9,7 +9,7 @@ import random
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from webmon.collect.ssh.failures import DroppedError
+from webmon.collect.ssh.wire import DroppedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

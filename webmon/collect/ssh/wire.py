@@ -35,6 +35,10 @@ class WireError(OSError):
     """The deadline or the cap was reached; `Wire.failure` says which."""
 
 
+class DroppedError(HostError):
+    """The host closed the connection before it had greeted."""
+
+
 class Wire:
     """What paramiko takes for a socket."""
 
@@ -150,6 +154,15 @@ def too_much(cap: int, phase: str) -> HostError:
     )
 
 
+def dropped(heard: str = "") -> DroppedError:
+    """Say that the host has no time for us, and what it said, if anything."""
+    return DroppedError(
+        "closed",
+        f"the host closed the connection, {GREETING}" + (f": {heard}" if heard else ""),
+        "Look at its sshd's log; many logins at once can hit MaxStartups",
+    )
+
+
 def connect(address: str, port: int, deadline: float, timeout: float) -> socket.socket:
     """Return a TCP connection, trying each of the name's addresses while there is time."""
     try:
@@ -181,6 +194,8 @@ def connect(address: str, port: int, deadline: float, timeout: float) -> socket.
 def _not_connected(error: OSError, address: str, port: int, timeout: float) -> HostError:
     if isinstance(error, TimeoutError):
         return timed_out(timeout, "connecting")
+    if isinstance(error, ConnectionResetError):
+        return dropped()
     if isinstance(error, ConnectionRefusedError):
         return HostError(
             "refused",
