@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # What rendering may take beyond the polling, with a year of history.
 _RENDER_SECONDS = 120
 
-_PUBLIC = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ +[A-Za-z0-9+/]+=*(?=\s)")
+_PUBLIC = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ +AAAA[A-Za-z0-9+/]+=*(?!\S)")
 
 
 def text(what: str, config: Config, *, path: str = "/gpus/", user: str = "webmon") -> str:

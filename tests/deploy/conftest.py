@@ -39,7 +39,9 @@ def refused(tmp_path: Path) -> Callable[..., str]:
     """What a `webmon deploy WHAT …` complains of."""
 
     def run(what: str, *arguments: str, common: dict[str, Any] | None = None, **sections: Any) -> str:
-        config = write_config(tmp_path, {"hosts": ["gpu01"], **(common or {})}, **sections)
+        folder = sections.pop("folder", tmp_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        config = write_config(folder, {"hosts": ["gpu01"], **(common or {})}, **sections)
         result = webmon("deploy", what, "-c", config, *arguments)
         assert result.returncode == 2
         assert result.stdout == ""

@@ -103,14 +103,23 @@ def _deploy(commands: argparse._SubParsersAction[_Parser]) -> None:
         commands,
         "deploy",
         "Print ready-to-paste text for cron, systemd, nginx or authorized_keys",
-        "  webmon deploy cron -c /etc/webmon/config.ini | crontab -\n"
+        "  sudo -u webmon -H webmon deploy cron     for crontab -e\n"
         "  webmon deploy nginx --path /gpus/ > /etc/nginx/snippets/webmon.conf\n"
-        "  webmon deploy systemd\n"
         "  webmon deploy key | ssh gpu01 'cat >> .ssh/authorized_keys'",
+    )
+    deploy.description = (
+        f"{deploy.description} Run it as the user that will run webmon:\n"
+        "then ~ is the right one. docs/deployment.md goes through it step by step.\n\n"
+        "  cron     a line for its crontab, every five minutes\n"
+        "  systemd  a service and a timer instead, locked in: it can write nothing but its folders\n"
+        "  nginx    the location for the site, to include in a server { ... }\n"
+        "  key      lines for authorized_keys: with them the key runs the probe and nothing else"
     )
     deploy.add_argument("what", choices=("cron", "systemd", "nginx", "key"))
     deploy.add_argument(
-        "--path", default="/gpus/", help="nginx: where the site is on the server (default: %(default)s)"
+        "--path",
+        default="/gpus/",
+        help="nginx: where the site is on the server, / for all of it (default: %(default)s)",
     )
     deploy.add_argument("--user", default="webmon", help="systemd: the user to run as (default: %(default)s)")
 
