@@ -30,8 +30,7 @@ class Privacy:
         if self.command == "full":
             return replace(process, user=user)
         # A process may have its arguments in its name, as a browser's do.
-        words = (process.name or "").split(maxsplit=1)
-        name = words[0] if words else None
+        name = (process.name or "").partition(" -")[0].strip() or None
         return replace(process, user=user, name=name, command=program(process.command, process.name))
 
     def user(self, name: str) -> str:

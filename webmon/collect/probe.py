@@ -47,7 +47,7 @@ case $t in
   @TOKEN_PATTERN@) ;;
   *) echo "This key runs the webmon probe and nothing else." >&2; return 64 ;;
 esac;
-exec 2>&1 9>&1 </dev/null;
+exec 2>&1 </dev/null;
 LC_ALL=C; PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/sbin:/usr/local/nvidia/bin;
 PATH=$PATH:/usr/lib/wsl/lib:/run/current-system/sw/bin;
 export LC_ALL PATH; unset IFS;
@@ -65,11 +65,13 @@ gpus() {
   r=$?; mark exit $r;
 };
 
-mark system;
-{ read -r a b < /proc/loadavg && echo "load $a"; } 2>/dev/null;
-{ read -r a < /sys/devices/system/cpu/online && echo "cpus $a"; } 2>/dev/null;
-i=0;
-{ while [ $i -lt 5 ] && read -r a b c; do echo "mem $a $b"; i=$((i+1)); done < /proc/meminfo; } 2>/dev/null;
+set --; i=0;
+{ read -r a b < /proc/loadavg && set -- "load $a"; } 2>/dev/null;
+{ read -r a < /sys/devices/system/cpu/online && set -- "$@" "cpus $a"; } 2>/dev/null;
+{
+  while [ $i -lt 5 ] && read -r a b c; do set -- "$@" "mem $a $b"; i=$((i+1)); done < /proc/meminfo;
+} 2>/dev/null;
+printf "%s\n" "" "@$t system" "$@";
 
 gpus;
 # An old busybox has a timeout with other arguments: then without, the caller has a deadline.
@@ -93,42 +95,43 @@ case $r in
 127|124|137|143|9|12|18) ;;
 *)
   mark processes;
-  p=$(
-    {
-      limited @PROCESS_SECONDS@ $smi --query-compute-apps=@PROCESS_FIELDS@ --format=csv,noheader,nounits;
-      mark exit $?;
-    } |
-    {
-      i=0;
-      while [ $i -lt @MAX_PROCESSES@ ] && IFS= read -r l; do
-        i=$((i+1)); printf "%s\n" "$l" >&9;
-        a=${l#*, }; a=${a%%,*};
-        case $l in GPU-*|MIG-*) case $a in @PID_PATTERN@) echo "$a" ;; esac ;; esac;
-      done;
-    }
-  );
-  l=,;
-  for a in $p; do case $l in *,$a,*) ;; *) l=$l$a, ;; esac; done;
-  l=${l#,}; l=${l%,};
-  if [ -n "$l" ]; then
-    mark owners;
-    { LC_ALL=C.UTF-8 ps -ww -o pid=,uid=,user:40=,etimes=,args= -p $l || owners; } 2>/dev/null;
-    mark cgroups;
-    IFS=,;
-    for a in $l; do
-      { while IFS= read -r c; do printf "%s %s\n" $a "$c"; done < /proc/$a/cgroup; } 2>/dev/null;
+  {
+    limited @PROCESS_SECONDS@ $smi --query-compute-apps=@PROCESS_FIELDS@ --format=csv,noheader,nounits;
+    mark exit $?;
+  } |
+  {
+    i=0; p=;
+    while [ $i -lt @MAX_PROCESSES@ ] && IFS= read -r l; do
+      i=$((i+1)); printf "%s\n" "$l"; a=${l#*, }; a=${a%%,*};
+      case $l in GPU-*|MIG-*)
+        case $a in @PID_PATTERN@)
+          case ,$p, in *,$a,*) ;; *) p=${p:+$p,}$a ;; esac ;;
+        esac ;;
+      esac;
     done;
-    unset IFS;
-  fi ;;
+    if [ -n "$p" ]; then known "$p"; fi;
+  } ;;
 esac;
 mark end;
+};
+
+# What is known of some processes: who owns them, since when, and in which container they are.
+known() {
+  mark owners;
+  { LC_ALL=C.UTF-8 ps -ww -o pid=,uid=,user:40=,etimes=,args= -p "$1" || owners "$1"; } 2>/dev/null;
+  mark cgroups; IFS=,;
+  for a in $1; do
+    { while IFS= read -r c; do printf "%s %s\n" $a "$c"; done < /proc/$a/cgroup; } 2>/dev/null;
+  done;
 };
 
 # Where ps is busybox, or too old: the same rows from /proc. A pid that has gone gives none.
 owners() {
   h=$(getconf CLK_TCK) || h=100;
   read -r up b < /proc/uptime; up=${up%%.*};
-  for a in $p; do
+  IFS=,;
+  for a in $1; do
+    unset IFS;
     if read -r s < /proc/$a/stat; then
       u=; while read -r b c _; do if [ "$b" = Uid: ]; then u=$c; break; fi; done < /proc/$a/status;
       m=$(getent passwd $u) || m=$(grep "^[^:]*:[^:]*:$u:" /etc/passwd); m=${m%%:*};
@@ -136,7 +139,6 @@ owners() {
       printf "%s %s %s %s %s\n" $a $u "${m:-$u}" $((up-${20}/h)) "$(tr "\000\n" "  " < /proc/$a/cmdline)";
     fi;
   done;
-  return 0;
 };
 main "$@"
 """
