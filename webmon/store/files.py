@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ def storing(what: Path) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = "Make it writable for this user, or name another folder in the configuration"
-        if error.errno in (28, 122):  # ENOSPC, EDQUOT
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise StorageError(
                 f"{what} can't be written: {error.strerror}",
                 "Free some space; what was there before is as it was",
@@ -34,8 +35,11 @@ def storing(what: Path) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder that others may read, and those above it."""
-    path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    """Make a folder that others may read, and those above it, whatever the umask says."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(FOLDER_MODE)
 
 
 def write(path: Path, content: bytes) -> None:

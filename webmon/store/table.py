@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
@@ -11,12 +12,14 @@ from webmon import model
 from webmon.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 Row = TypeVar("Row", model.Host, model.Gpu, model.Process)
 
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+_FETCH_AGAIN = "Run `webmon fetch` to write a new snapshot"
 
 
 def columns(kind: type[Row]) -> list[str]:
@@ -51,28 +54,31 @@ def time_of(text: str) -> datetime:
 
 def read(path: Path, kind: type[Row]) -> tuple[Row, ...]:
     """Read a table; DataError names the line that can't be read."""
-    converters = _converters(kind)
-    number = 1
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = next(reader, [])
-            if header[: len(converters)] != list(converters):
-                raise ValueError("the columns are not those of webmon")
-            makers = list(converters.values())
-            rows = []
-            for row in reader:
-                number = reader.line_num
-                if len(row) != len(header):
-                    raise ValueError(f"{len(row)} cells instead of {len(header)}")
-                rows.append(kind(*(make(cell) for make, cell in zip(makers, row, strict=False))))
-            return tuple(rows)
+        text = path.read_bytes().decode()
     except FileNotFoundError:
         raise DataError(f"{path} is missing", "Run `webmon fetch` to write a whole snapshot") from None
     except OSError as error:
         raise DataError(f"{path} can't be read: {error.strerror}", "Check its owner and mode") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise DataError(f"{path}:{line}: not UTF-8 text", _FETCH_AGAIN) from None
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        return tuple(_rows(reader, kind))
     except (ValueError, csv.Error) as error:
-        raise DataError(f"{path}:{number}: {error}", "Run `webmon fetch` to write a new snapshot") from None
+        raise DataError(f"{path}:{max(1, reader.line_num)}: {error}", _FETCH_AGAIN) from None
+
+
+def _rows(reader: Iterator[list[str]], kind: type[Row]) -> Iterator[Row]:
+    converters = _converters(kind)
+    header = next(reader, [])
+    if header[: len(converters)] != list(converters):
+        raise ValueError("the columns are not those of webmon")
+    for row in reader:
+        if len(row) != len(header):
+            raise ValueError(f"{len(row)} cells instead of {len(header)}")
+        yield kind(*(make(cell) for make, cell in zip(converters.values(), row, strict=False)))
 
 
 def _converters(kind: type[Row]) -> dict[str, Callable[[str], Any]]:
