@@ -155,12 +155,15 @@ def _public_key(paths: tuple[Path, ...]) -> str:
 def _derived(path: Path) -> str:
     # The empty passphrase keeps it from asking for one.
     command = ["ssh-keygen", "-y", "-P", "", "-f", str(path)]
-    result = subprocess.run(
-        command, check=False, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
-    )
-    if found := _PUBLIC.match(result.stdout):
-        return found[0]
-    said = (result.stderr.strip().splitlines() or ["it is no private key"])[-1]
+    try:
+        result = subprocess.run(
+            command, check=False, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+        )
+        if found := _PUBLIC.match(result.stdout):
+            return found[0]
+        said = (result.stderr.strip().splitlines() or ["it is no private key"])[-1]
+    except FileNotFoundError:
+        said = "ssh-keygen is not installed"
     quoted = shlex.quote(str(path))
     raise ConfigError(
         f"the public half of {path} is not known: {said}",

@@ -182,6 +182,16 @@ def test_a_public_half_that_nobody_knows(refused: Callable[..., str], tmp_path: 
     assert f"ssh-keygen -y -f {key} > {key}.pub" in error
 
 
+def test_without_ssh_keygen(tmp_path: Path):
+    """Where OpenSSH is not installed, that is what is said."""
+    make_key(tmp_path / "key").with_name("key.pub").unlink()
+    config = write_config(tmp_path, {"hosts": ["a"], "key_filename": "key"})
+    result = webmon("deploy", "key", "-c", config, env={"PATH": str(tmp_path)})
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "ssh-keygen is not installed" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_what_is_no_key_at_all(refused: Callable[..., str], tmp_path: Path):
     """A file that is something else is an error, not a line."""
     (tmp_path / "key").write_text("not a key\n")
