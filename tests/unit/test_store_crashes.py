@@ -13,15 +13,63 @@ from servers.programs import need
 
 HERE = Path(__file__).parent
 
-# It forks a child that saves one snapshot after the other, kills it, and reads; fifty times over.
 # Every row of a snapshot has its number in it, so that a mixture of two would show.
-KILLS = """
+NUMBER = """
+def number_of(taken):
+    rows = (*taken.hosts, *taken.gpus, *taken.processes)
+    (name,) = {row.host for row in rows}
+    assert len(rows) == 3, rows
+    return int(name)
+"""
+
+# It forks a child that saves a snapshot and is killed before its first operation on files; another
+# before its second; and so on, until one gets through.
+EVERY_STEP = f"""
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from snapshots import at
+from webmon.store import snapshot
+{NUMBER}
+folder, steps = Path(sys.argv[1]), []
+for number in range(4):
+    snapshot.save(folder, at(number, str(number)), 4)
+while True:
+    number += 1
+    child = os.fork()
+    if child == 0:
+        left = len(steps)
+        def hook(event, _):
+            global left
+            if event == "open" or event.startswith(("os.", "shutil.")):
+                left -= 1
+                if left == -1:
+                    os.write(1, (event + " ").encode())
+                    os.kill(os.getpid(), signal.SIGKILL)
+        sys.addaudithook(hook)
+        snapshot.save(folder, at(number, str(number)), 2)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    read = number_of(snapshot.load(folder))
+    if code == 0:
+        assert read == number, (read, number)
+        break
+    assert code == -signal.SIGKILL, code
+    assert read in (number - 1, number), (read, number, steps)
+    if read == number - 1:
+        snapshot.save(folder, at(number, str(number)), 4)
+    steps.append(code)
+print(len(steps))
+"""
+
+# It forks a child that saves one snapshot after the other, kills it, and reads; many times over.
+KILLS = f"""
 import os, random, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from snapshots import at
 from webmon.store import snapshot
-
+{NUMBER}
 folder, keep = Path(sys.argv[1]), 3
 snapshot.save(folder, at(0, "0"), keep)
 started = time.monotonic()
@@ -39,11 +87,9 @@ while killed < 50 or last < 10:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     killed += 1
-    read = snapshot.load(folder)
-    names = {row.host for row in (*read.hosts, *read.gpus, *read.processes)}
-    assert len(names) == 1 and len(read.hosts + read.gpus + read.processes) == 3, read
-    assert int(*names) >= last, "a snapshot that was there is gone"
-    last = int(*names)
+    read = number_of(snapshot.load(folder))
+    assert read >= last, "a snapshot that was there is gone"
+    last = read
 snapshot.save(folder, at(1e6, "done"), keep)
 assert len(os.listdir(folder / "snapshots")) == keep
 hidden = [name for name in os.listdir(folder) + os.listdir(folder / "snapshots") if name.startswith(".")]
@@ -103,6 +149,13 @@ def test_a_run_that_is_killed_at_any_moment_leaves_a_whole_snapshot(tmp_path):
     killed, saved = map(int, _run(KILLS, tmp_path).split())
     assert killed >= 50
     assert saved >= 10  # some of them got far enough to save something
+
+
+def test_a_run_that_is_killed_at_any_step_leaves_a_whole_snapshot(tmp_path):
+    """kill -9 before each single operation on files, one after the other."""
+    *steps, count = _run(EVERY_STEP, tmp_path).split()
+    assert len(steps) == int(count)
+    assert {"open", "os.mkdir", "os.rename", "os.symlink", "shutil.rmtree"} <= set(steps)
 
 
 def test_a_full_disk_leaves_the_old_snapshot_whole(tmp_path):
