@@ -59,8 +59,9 @@ def test_neither_threads_nor_descriptors_are_left_over(cluster, tmp_path, agent)
         for _ in range(2):
             threads, descriptors = set(threading.enumerate()), _open()
             said = outcomes(ask(tmp_path, common, own))
-            assert said[:5] == ["2 GPUs", "1 GPUs", "0 GPUs", "timeout", "too-much-output"]
-            assert said[5:9] == ["timeout", "cut-off", "jump", "auth"]
+            assert said[:3] == ["2 GPUs", "1 GPUs", "0 GPUs"]
+            assert said[3] in ("timeout", "0 GPUs")  # who is first: the host's own time limit, or ours
+            assert said[4:9] == ["too-much-output", "timeout", "cut-off", "jump", "auth"]
             # A thread that has handed its answer in may need a moment to end.
             deadline = time.monotonic() + 3
             while set(threading.enumerate()) != threads and time.monotonic() < deadline:

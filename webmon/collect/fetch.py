@@ -38,6 +38,9 @@ def ask_all(config: Config, on_answer: Callable[[Answer], None] = lambda _: None
     poll = _Poll(config, shared, on_answer)
     try:
         answers = poll.run()
+    except BaseException:
+        local.stop()
+        raise
     finally:
         if shared is not None:
             shared.close()

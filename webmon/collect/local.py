@@ -6,20 +6,17 @@ import os
 import signal
 import subprocess
 import time
-from typing import TYPE_CHECKING
 
 from webmon.collect import probe
 from webmon.errors import HostError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 OUTPUT_CAP_BYTES = 4 * 1024 * 1024
 
+# The probes that run just now, each the leader of a session of its own.
+_running: set[int] = set()
 
-def ask(
-    nvidia_smi: str, timeout: float, token: str, started: Callable[[int], None] = lambda _: None
-) -> bytes:
+
+def ask(nvidia_smi: str, timeout: float, token: str) -> bytes:
     """Run the probe here and return what it printed, within `timeout` seconds."""
     deadline = time.monotonic() + timeout
     try:
@@ -34,19 +31,54 @@ def ask(
         raise HostError(
             "garbled", f"no shell could be started: {error.strerror}", "Is there a /bin/sh?"
         ) from None
-    started(process.pid)
+    _running.add(process.pid)
     try:
         return _converse(process, probe.script(nvidia_smi, timeout).encode(), deadline, timeout)
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
         for stream in (process.stdin, process.stdout):
             if stream:
                 stream.close()
-        try:
-            process.wait(1)
-        except subprocess.TimeoutExpired:
-            pass  # a driver that hangs in the kernel; init reaps it when it lets go
+        if not _has_ended(process, 0.1):
+            _kill_session(process.pid)
+            _has_ended(process, 0.5)  # if not, a driver hangs in the kernel; init reaps it when it lets go
+        _running.discard(process.pid)
+
+
+def stop() -> None:
+    """Kill the probes that still run: webmon ends before they do."""
+    for leader in list(_running):
+        _kill_session(leader)
+
+
+def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _kill_session(leader: int) -> None:
+    """Kill all that a probe has started. `timeout` runs its command in a process group of its own."""
+    for _ in range(10):
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and _is_in(int(name), leader)]
+        if not pids:
+            return
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass  # it has just ended
+
+
+def _is_in(pid: int, session: int) -> bool:
+    """Tell whether a process belongs to a session, and has not ended yet."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state, _parent, _group, its_session = file.read().rpartition(b")")[2].split()[:4]
+    except (OSError, ValueError):
+        return False
+    return int(its_session) == session and state not in (b"Z", b"X")
 
 
 def _converse(process: subprocess.Popen[bytes], script: bytes, deadline: float, timeout: float) -> bytes:
