@@ -23,9 +23,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from servers.sshd import Sshd  # noqa: E402
-from servers.sshd import Pretended  # noqa: E402
-from webmon.collect import probe  # noqa: E402
+from servers.sshd import (
+    Pretended,
+    Sshd,
+)
+
+from webmon.collect import probe
 
 TOKEN = "0123456789abcdef"
 
@@ -40,7 +43,9 @@ esac"""  # noqa: E501
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--hosts", type=int, action="append", help="how many (default: 300 and 3)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--command", choices=("probe", "query"), default="probe", help="what ssh runs")

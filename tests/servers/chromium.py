@@ -1,8 +1,8 @@
 """A real, headless Chromium, driven over its DevTools pipe: no driver, no port, no package.
 
-    with Chromium(folder) as browser:
-        page = browser.open("http://127.0.0.1:8080/", width=360)
-        page.value("document.title"), page.messages, page.requests
+with Chromium(folder) as browser:
+    page = browser.open("http://127.0.0.1:8080/", width=360)
+    page.value("document.title"), page.messages, page.requests
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Chromium:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            preexec_fn=wire,
+            preexec_fn=wire,  # noqa: PLW1509 - nothing else puts descriptors in their places
             close_fds=False,
             start_new_session=True,
         )
@@ -84,7 +84,9 @@ class Chromium:
             self._process.wait(5)
         os.close(self._in)
 
-    def open(self, url: str, *, width: int = 1200, height: int = 900, dark: bool = False, script: bool = True) -> Page:
+    def open(
+        self, url: str, *, width: int = 1200, height: int = 900, dark: bool = False, script: bool = True
+    ) -> Page:
         """Open a page in a window of that size and wait until it has loaded."""
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
@@ -92,7 +94,11 @@ class Chromium:
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(f"{domain}.enable")
         page.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         page.call("Emulation.setEmulatedMedia", features=[scheme])
@@ -120,7 +126,8 @@ class Chromium:
 
     def events(self, event: str, session: str) -> list[dict[str, Any]]:
         """Return what has come so far of one kind of event of a page."""
-        return [got["params"] for got in self._events if got["method"] == event and got.get("sessionId") == session]
+        mine = (got for got in self._events if got.get("sessionId") == session)
+        return [got["params"] for got in mine if got["method"] == event]
 
     def _wait(self, wanted: Any, seconds: float = 30) -> dict[str, Any]:
         deadline = time.monotonic() + seconds

@@ -187,15 +187,13 @@ def _card(
 
 
 def _facts(host: Host, gpus: Sequence[Gpu]) -> str:
-    facts = [words.models(gpu.name for gpu in gpus)] if gpus else []
-    if host.driver:
-        facts.append(f"driver {host.driver}")
+    facts = [words.models(gpu.name for gpu in gpus), f"driver {host.driver}" if host.driver else ""]
     if host.load1 is not None:
         facts.append(f"load {host.load1:.1f}" + (f"/{host.cpus}" if host.cpus else ""))
     if host.ram_used_mib is not None:
         used, total = words.gigabytes(host.ram_used_mib, 0), words.gigabytes(host.ram_total_mib, 0)
         facts.append(f"RAM {used}/{total} GB")
-    return " · ".join(facts)
+    return " · ".join(fact for fact in facts if fact)
 
 
 def _cell(gpu: Gpu, processes: Sequence[Process], taken_at: datetime, status: str) -> GpuCell:

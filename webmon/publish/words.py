@@ -65,7 +65,7 @@ def model(name: str | None) -> str:
 
 def models(names: Iterable[str | None]) -> str:
     """Say which cards a host has: the model alone, or each model and how many."""
-    count = Counter(model(name) for name in names)
-    if len(count) == 1:
-        return next(iter(count))
+    count = Counter(model(name) for name in names if name is not None)
+    if len(count) < 2:
+        return next(iter(count), "")
     return ", ".join(f"{name} ×{number}" for name, number in count.most_common())  # noqa: RUF001

@@ -1,0 +1,63 @@
+"""A snapshot that is always the same, and a site that is rendered from it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from servers.chromium import Chromium
+
+from webmon.config.settings import SiteSettings
+from webmon.publish.render import render
+from webmon.publish.serve import Server
+from webmon.store import snapshot as store
+
+HERE = Path(__file__).parent
+TAKEN = datetime(2026, 11, 18, 8, 20, tzinfo=UTC)
+
+
+@pytest.fixture
+def snapshot():
+    """The snapshot of tests/site/snapshot: every state, odd names, a host that is down."""
+    return store.read(HERE / "snapshot")
+
+
+@pytest.fixture
+def make_site(tmp_path, snapshot):
+    """Render a snapshot into a folder: `make_site(now=…, templates=…)`."""
+
+    def make(shown=snapshot, *, now=TAKEN + timedelta(minutes=2), folder=tmp_path / "site", **settings):
+        site = SiteSettings(
+            **{"dir": folder, "title": "GPU monitor", "refresh": 60, "templates": None} | settings
+        )
+        render(shown, site, folder, now=now, period=None)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """One Chromium for all tests of pages."""
+    with Chromium(tmp_path_factory.mktemp("chromium")) as running:
+        yield running
+
+
+@pytest.fixture
+def serve():
+    """Serve a site folder and return its address: `serve(folder)`."""
+    import threading
+
+    servers = []
+
+    def start(folder):
+        server = Server(folder, "127.0.0.1", 0)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return server.url
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
