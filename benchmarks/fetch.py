@@ -115,8 +115,9 @@ def ssh(sshd: Sshd, hosts: int, command: str, *options: str) -> None:
     remote = f"{probe.forced_command()} sh {TOKEN}"
     if command == "query":
         remote = f"nvidia-smi --query-gpu={','.join(probe.GPU_FIELDS)} --format=csv"
-    call = ["ssh", "-F", "none", *options, f"-oUserKnownHostsFile={sshd.known_hosts}", "-oBatchMode=yes",
-            "-oIdentitiesOnly=yes", "-i", str(sshd.key), "-p", str(sshd.port), "-l", sshd.user, "{}", remote]  # fmt: skip
+    known = f"-oUserKnownHostsFile={sshd.known_hosts}"
+    login = ["-oBatchMode=yes", "-oIdentitiesOnly=yes", known, "-i", str(sshd.key), "-l", sshd.user]
+    call = ["ssh", "-F", "none", *options, *login, "-p", str(sshd.port), "{}", remote]
     names = "\n".join(sshd.addresses[number % 16] for number in range(hosts))
     done = subprocess.run(
         ["xargs", "-P64", "-I{}", *call], input=names, text=True, check=True, capture_output=True

@@ -1,0 +1,123 @@
+"""The commands as a person types them: help, mistakes, and what they say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from servers.command import environment, webmon
+
+from webmon import __version__
+
+COMMANDS = ("fetch", "render", "update", "config", "deploy", "serve", "demo")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command):
+    """--help ends with 0 and shows how the command is used."""
+    done = webmon(command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"webmon {command}" in done.stdout
+    assert "examples:" in done.stdout
+
+
+def test_the_version_is_told():
+    """One line, on standard output."""
+    assert webmon("--version").stdout == f"webmon {__version__}\n"
+
+
+def test_without_a_command_there_is_help_and_exit_2():
+    """It lists the commands."""
+    done = webmon()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert all(command in done.stderr for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["fetchh"], ["fetch", "--confg", "x"], ["fetch", "--con", "x"], ["deploy"], ["deploy", "ngnix"],
+     ["serve", "--port", "x"], ["serve", "--port", "70000"], ["demo", "--every", "0"], ["fetch", "-q", "-v"]],
+)  # fmt: skip
+def test_mistyped_commands_and_options_are_errors(arguments):
+    """Exit 2, with a usage line, and no traceback."""
+    done = webmon(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage: webmon" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_configuration_it_says_where_it_looked(tmp_path):
+    """And what to do."""
+    done = webmon("fetch", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "config.ini" in done.stderr
+    assert "/etc/webmon/config.ini" in done.stderr
+    assert "Copy config.example.ini" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["fetch", "render", "update", "config", "deploy"])
+def test_an_error_in_the_configuration_is_one_line_with_a_suggestion(tmp_path, command):
+    """File, line, what is wrong, what was meant; exit 2."""
+    (tmp_path / "config.ini").write_text("[common]\nhosts = a\nusr = bob\n")
+    done = webmon(command, *(["cron"] if command == "deploy" else []), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "webmon: config.ini:3: [common] has no key 'usr'. Did you mean 'user'?\n"
+
+
+def test_render_before_any_fetch_says_what_to_run(tmp_path):
+    """One line, exit 2, no site."""
+    (tmp_path / "config.ini").write_text("[common]\nhosts = self\n")
+    done = webmon("render", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"webmon: {tmp_path}/data has no snapshot yet. Run `webmon fetch` first\n"
+    assert not (tmp_path / "site").exists()
+
+
+def test_the_example_can_be_printed_and_used(tmp_path):
+    """`webmon config --example > config.ini` is a start."""
+    example = webmon("config", "--example").stdout
+    (tmp_path / "config.ini").write_text(example)
+    shown = webmon("config", "--json", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    hosts = json.loads(shown.stdout)["hosts"]
+    assert list(hosts)[0] == "gpu01.lab.example"
+    assert hosts["old.lab.example:2222"]["user"] == {"value": "bob", "source": "config.ini:7"}
+
+
+def test_a_host_that_is_not_there_is_named(tmp_path):
+    """`webmon config HOST` suggests the one that was meant."""
+    (tmp_path / "config.ini").write_text("[common]\nhosts = gpu[01-03]\n")
+    done = webmon("config", "gpu1", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Did you mean 'gpu01'?" in done.stderr
+
+
+def test_the_commands_import_what_they_need_and_no_more(tmp_path):
+    """`webmon config` imports neither paramiko nor pandas nor jinja2; render no paramiko."""
+    (tmp_path / "config.ini").write_text("[common]\nhosts = self\n")
+    code = (
+        "import sys; from webmon.cli import main; main(sys.argv[1:]); "
+        "print([m for m in ('paramiko', 'pandas', 'jinja2', 'numpy') if m in sys.modules], file=sys.stderr)"
+    )
+
+    def imported(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            cwd=tmp_path, capture_output=True, text=True, check=True, env=environment(),
+        )  # fmt: skip
+        return done.stderr.splitlines()[-1]
+
+    assert imported("config") == "[]"
+    assert imported("fetch") == "['pandas', 'numpy']"
+    assert imported("render") == "['jinja2']"
+
+
+def test_it_runs_as_a_module_and_as_a_script():
+    """`python -m webmon` and `webmon` are the same."""
+    from pathlib import Path
+
+    script = Path(sys.executable).parent / "webmon"
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == webmon("--version").stdout
