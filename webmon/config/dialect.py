@@ -18,7 +18,13 @@ from webmon.errors import ConfigError
 _HEADER = re.compile(r"^\s*\[(?!\[)(.*?)\]\s*(?:[#;].*)?$")
 _KEY = re.compile(r"^\s*(?P<key>[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')\s*=(?P<value>.*)$")
 _HOST_HEADER = re.compile(r"^\s*\[\s*host\s*\.\s*(?P<name>.+?)\s*\]\s*(?:[#;].*)?$")
+_OTHER_NAME = re.compile(r"^\s*(\[\[)?\s*([A-Za-z0-9_-]+)\s*[.\]]")  # [[name]], name.name = value
+_COMMENT = re.compile(r"^\s*[;#]")
 _INLINE_COMMENT = re.compile(r"\s+[#;].*$")
+
+# TOMLDecodeError is a ValueError; beside it, tomli lets through what Python says of a number with
+# thousands of digits, and of brackets or dotted keys that are nested hundreds deep.
+_REFUSALS = (ValueError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +48,22 @@ def read(text: str, name: str) -> Document:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     try:
         sections = tomli.loads(text)
-    except tomli.TOMLDecodeError:
+    except _REFUSALS:
         text = _quote_bare_values(text)
         try:
             sections = tomli.loads(text)
-        except tomli.TOMLDecodeError as error:
+        except _REFUSALS as error:
             raise _refused(error, text, name) from None
     return Document(name, _flat_hosts(sections), _lines(text))
 
 
-def _refused(error: tomli.TOMLDecodeError, text: str, name: str) -> ConfigError:
-    line = error.lineno
-    lines = text.splitlines()
-    content = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+def _refused(error: Exception, text: str, name: str) -> ConfigError:
+    remedy = "Each line is [section], key = value or a # comment; see config.example.ini"
+    if not isinstance(error, tomli.TOMLDecodeError):
+        return ConfigError(str(error), remedy, where=name)
+    content = text.split("\n")[error.lineno - 1].strip()
     shown = f" in {content[:60]!r}" if content else ""
-    return ConfigError(
-        f"{error.msg}{shown}",
-        "Each line is [section], key = value or a # comment; see config.example.ini",
-        where=f"{name}:{line}",
-    )
+    return ConfigError(f"{error.msg}{shown}", remedy, where=f"{name}:{error.lineno}")
 
 
 def _quote_bare_values(text: str) -> str:
@@ -68,7 +71,7 @@ def _quote_bare_values(text: str) -> str:
     out: list[str] = []
     while len(out) < len(lines):
         line = lines[len(out)]
-        if re.match(r"^\s*[;#]", line):
+        if _COMMENT.match(line):
             out.append("#" + line.lstrip()[1:])
         elif header := _HOST_HEADER.match(line):
             ok = _is_toml(line)
@@ -92,6 +95,8 @@ def _quoted_key(match: re.Match[str], rest: list[str]) -> list[str]:
             joined = "\n".join([f"x = {value}", *rest[1:count]])
             if _is_toml(joined):
                 return rest[:count]
+    if value[:1] in ('"', "'") and value.count(value[0]) % 2:
+        return rest[:1]  # a quote that is not closed: TOML says so
     continued = _continuation(value, rest)
     bare = [_INLINE_COMMENT.sub("", part).strip() for part in [match["value"], *continued]]
     joined = ", ".join(part.rstrip(",") for part in bare if part.strip(","))
@@ -102,18 +107,16 @@ def _quoted_key(match: re.Match[str], rest: list[str]) -> list[str]:
 def _continuation(value: str, rest: list[str]) -> list[str]:
     """Return the further lines of a bare value: indented ones, or up to the closing bracket."""
     taken: list[str] = []
-    is_open = value.startswith("[") and "]" not in value
+    is_list = value.startswith("[")
+    depth = value.count("[") - value.count("]")
     for line in rest[1:]:
-        if _starts_something(line):
+        is_open = is_list and depth > 0
+        is_indented = line[:1] in (" ", "\t") and line.strip()
+        is_comment = bool(_COMMENT.match(line))
+        if _starts_something(line) or not (is_open or is_indented or is_comment):
             break
-        if is_open:
-            taken.append(line)
-            if "]" in line and line.strip().endswith("]"):
-                break
-        elif line[:1] in (" ", "\t") and line.strip() and line.strip()[0] not in "#;":
-            taken.append(line)
-        else:
-            break
+        taken.append("" if is_comment else line)
+        depth += taken[-1].count("[") - taken[-1].count("]")
     return taken
 
 
@@ -124,7 +127,7 @@ def _starts_something(line: str) -> bool:
 def _is_toml(text: str) -> bool:
     try:
         tomli.loads(text)
-    except tomli.TOMLDecodeError:
+    except _REFUSALS:
         return False
     return True
 
@@ -162,14 +165,16 @@ def _lines(text: str) -> dict[tuple[str, ...], int]:
         elif key := _KEY.match(line):
             lines.setdefault((*section, _unquoted(key["key"])), number)
             continue
+        elif other := _OTHER_NAME.match(line):
+            lines.setdefault((other[2],) if other[1] else (*section, other[2]), number)
+            continue
         else:
             continue
         lines.setdefault(section, number)
+        lines.setdefault((section[0].partition(".")[0],), number)
     return lines
 
 
 def _unquoted(text: str) -> str:
-    try:
-        return str(tomli.loads(f"x = {text}")["x"])
-    except tomli.TOMLDecodeError:
-        return text
+    is_quoted = text[:1] in ('"', "'") and _is_toml(f"x = {text}")
+    return str(tomli.loads(f"x = {text}")["x"]) if is_quoted else text

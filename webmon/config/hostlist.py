@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 MAX_HOSTS = 20_000
+MAX_LENGTH = 200  # pages are named after hosts, and the name of a file ends at 255 bytes
 _RANGE = re.compile(r"\[([0-9][0-9,\-]*)\]")
 _BAD = re.compile(r"[\s/\\\"'`<>|;&$(){}*?!#^]|[\x00-\x1f\x7f]")
 
@@ -56,8 +57,7 @@ def _is_bracketed_list(text: str) -> bool:
 def expand(entry: str) -> list[str]:
     """Expand `gpu[01-03,7].lab` to its names. ValueError says what is wrong with it."""
     pieces: list[list[str]] = []
-    end = total = 0
-    total = 1
+    end, total = 0, 1
     for match in _RANGE.finditer(entry):
         pieces += [[entry[end : match.start()]], numbers := _numbers(match[1], entry)]
         end = match.end()
@@ -76,7 +76,7 @@ def parse(text: str) -> HostName:
         msg = f"{text!r} has no user before the @"
         raise ValueError(msg)
     address, port = _address_and_port(name, text)
-    if not address or address.startswith("-") or _BAD.search(text):
+    if not address or address.startswith(("-", ".")) or len(text) > MAX_LENGTH or _BAD.search(text):
         msg = f"{text!r} is not a host name"
         raise ValueError(msg)
     return HostName(name, address, user or None, port)

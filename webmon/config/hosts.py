@@ -143,7 +143,7 @@ class _Resolver:
             return value
         if directive and directive in self._ssh:
             found = self._ssh[directive][0]
-            if directive != "port" or found.text.isdigit():
+            if directive != "port" or found.text.isdecimal():
                 self._sources[key] = _short(found.where)
                 return found.text
         self._sources[key] = "default"

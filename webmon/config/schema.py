@@ -5,7 +5,6 @@ docs/configuration.md describes every key; a test holds the two together.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,9 +37,11 @@ def text(value: Any) -> str:
 
 
 def texts(value: Any) -> tuple[str, ...]:
-    """Read a list of texts; a text with commas is a list too."""
+    """Read a list of texts; a text with commas is a list too, with brackets or without."""
     if isinstance(value, str):
-        return tuple(part for item in value.split(",") if (part := item.strip()))
+        bare = value.strip()
+        bare = bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
+        return tuple(part for item in bare.split(",") if (part := item.strip(" \t\"'")))
     if not isinstance(value, list):
         raise ValueError(f'is {_kind(value)}, not a list: write ["a", "b"]')
     return tuple(text(item) for item in value)
@@ -65,7 +66,7 @@ def hosts(value: Any) -> tuple[hostlist.HostName, ...]:
     return tuple(names.values())
 
 
-def number(minimum: float, maximum: float = math.inf) -> Callable[[Any], float]:
+def number(minimum: float, maximum: float) -> Callable[[Any], float]:
     """Make the reader of a number within limits."""
 
     def read(value: Any) -> float:
@@ -135,7 +136,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
         "max_memory_pct": Key(number(0, 100), _RULES.max_memory_pct),
         "max_utilization_pct": Key(number(0, 100), _RULES.max_utilization_pct),
         "ignore": Key(texts, _RULES.ignore),
-        "held_after_min": Key(number(0), _RULES.held_after_min),
+        "held_after_min": Key(number(0, 525_600), _RULES.held_after_min),
     },
     "data": {
         "dir": Key(text, "data"),
