@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from configs import File
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
@@ -24,3 +25,11 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / ".ssh").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def file(own_home: Path, tmp_path: Path) -> File:
+    """Return a configuration file to be written, in a folder without anything else in it."""
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    return File(folder)

@@ -73,9 +73,9 @@ def _quote_bare_values(text: str) -> str:
         line = lines[len(out)]
         if _COMMENT.match(line):
             out.append("#" + line.lstrip()[1:])
-        elif header := _HOST_HEADER.match(line):
-            ok = _is_toml(line)
-            out.append(line if ok else f"[host.{_quoted(header['name'].strip(chr(34)))}]")
+        elif header := _HEADER.match(line):
+            host = None if _is_toml(line) else _HOST_HEADER.match(line)
+            out.append(f"[host.{_quoted(host['name'].strip(chr(34)))}]" if host else f"[{header[1]}]")
         elif match := _KEY.match(line):
             out.extend(_quoted_key(match, lines[len(out) :]))
         else:
@@ -99,7 +99,7 @@ def _quoted_key(match: re.Match[str], rest: list[str]) -> list[str]:
         return rest[:1]  # a quote that is not closed: TOML says so
     continued = _continuation(value, rest)
     bare = [_INLINE_COMMENT.sub("", part).strip() for part in [match["value"], *continued]]
-    joined = ", ".join(part.rstrip(",") for part in bare if part.strip(","))
+    joined = ", ".join(part.rstrip(",") for part in bare if part.strip(",")) if continued else bare[0]
     known = joined if _is_toml(f"x = {joined}") else _quoted(joined)
     return [f"{match['key']} = {known}"] + [""] * len(continued)
 

@@ -50,7 +50,11 @@ def _is_bracketed_list(text: str) -> bool:
     for position, char in enumerate(text):
         depth += {"[": 1, "]": -1}.get(char, 0)
         if depth == 0:
-            return position == len(text) - 1 and position > 0 and ("," in text or ":" not in text)
+            return (
+                position == len(text) - 1
+                and position > 0
+                and (bool(re.search(r"[,\s]", text)) or ":" not in text)
+            )
     return False
 
 
