@@ -5,6 +5,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
 RUN := $(VENV)/bin
 
+comma := ,
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format bench clean
 
@@ -15,8 +17,14 @@ help: ## list the targets
 demo: $(VENV)/.installed ## a demo cluster, fetched, rendered and served on localhost; Ctrl-C ends it
 	@$(RUN)/webmon demo $(ARGS)
 
+# The pure modules: every branch of them is run by the suite.
+PURE := webmon/model.py,webmon/errors.py,webmon/availability.py,webmon/publish/overview.py,webmon/publish/words.py
+PURE := $(PURE),$(subst $() ,$(comma),$(patsubst %,webmon/collect/%.py,assemble cells clean diagnose gpu_rows \
+	owners parse privacy probe process_rows sections))
+
 test: $(VENV)/.installed-dev system-packages ## the whole suite, with real sshd, nginx and Chromium
-	@$(RUN)/pytest $(ARGS)
+	@$(RUN)/pytest $(or $(ARGS),--cov --cov-report=)
+	@$(if $(ARGS),,$(RUN)/coverage report --show-missing --fail-under=100 --include="$(PURE)")
 
 lint: $(VENV)/.installed-dev ## ruff, mypy, import-linter
 	@$(RUN)/ruff format --check .

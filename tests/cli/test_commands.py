@@ -82,7 +82,7 @@ def test_the_example_can_be_printed_and_used(tmp_path):
     shown = webmon("config", "--json", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     hosts = json.loads(shown.stdout)["hosts"]
-    assert list(hosts)[0] == "gpu01.lab.example"
+    assert next(iter(hosts)) == "gpu01.lab.example"
     assert hosts["old.lab.example:2222"]["user"] == {"value": "bob", "source": "config.ini:7"}
 
 

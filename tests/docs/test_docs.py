@@ -1,0 +1,186 @@
+"""The documents are true: every command, key, column and reason is in them, and what they say works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from servers.command import environment
+from servers.ssh_keys import make_key
+
+from webmon import model
+from webmon.cli.parser import build
+from webmon.config import schema
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
+DATA_FORMAT = (ROOT / "docs" / "data-format.md").read_text()
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
+
+# What the README says to type, and cannot be typed here: a test by hand, or another test, stands for it.
+ELSEWHERE = {
+    "make demo": "tests/demo, and .ci/run on a fresh clone",
+    "make test": "this is it",
+    "python3 -m venv .venv && .venv/bin/pip install .": "tests/docs/test_wheel.py installs the same wheel",
+}
+
+
+def commands():
+    """Return the names of all commands."""
+    return [name for action in build()._actions if action.choices for name in action.choices]
+
+
+def shell_lines(text):
+    """Return the lines of all sh blocks, without their comments."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    lines = [re.sub(r"\s+#.*", "", line).strip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line]
+
+
+def test_every_command_is_in_the_readme():
+    """In the table of commands."""
+    assert len(commands()) >= 7
+    for command in commands():
+        assert f"| `webmon {command}` |" in README, command
+
+
+@pytest.mark.parametrize("section", [*schema.SECTIONS, 'host."NAME"'])
+def test_every_section_and_key_is_documented(section):
+    """In docs/configuration.md, under its section; and every documented key exists."""
+    keys = schema.HOST_KEYS if section.startswith("host") else schema.SECTIONS[section]
+    own = CONFIGURATION.split(f"## `[{section}]`", 1)[1].split("\n## ")[0]
+    for key in keys:
+        assert f"`{key}`" in own, key
+    assert set(re.findall(r"^\| `(\w+)` \|", own, re.MULTILINE)) <= set(keys)
+
+
+@pytest.mark.parametrize("section", schema.SECTIONS)
+def test_the_documented_defaults_are_the_real_ones(section):
+    """Numbers, texts and lists, as the table has them."""
+    rows = dict(
+        re.findall(
+            r"^\| `(\w+)` \| ([^|]*) \|",
+            CONFIGURATION.split(f"## `[{section}]`", 1)[1].split("\n## ")[0],
+            re.MULTILINE,
+        )
+    )
+    for name, key in schema.SECTIONS[section].items():
+        shown = rows[name].strip().strip("`").strip('"')
+        if isinstance(key.default, tuple):
+            assert shown == (", ".join(key.default) or "none"), name
+        elif key.default is not None:
+            assert (
+                shown == f"{key.default:g}" if isinstance(key.default, float) else shown == str(key.default)
+            ), name
+
+
+def test_the_example_configuration_knows_every_common_key():
+    """config.example.ini shows what can be set, apart from what is rarely needed."""
+    example = (ROOT / "config.example.ini").read_text()
+    for section in ("common", "free", "data", "site", "privacy"):
+        for key in schema.SECTIONS[section]:
+            assert re.search(rf"^(# )?{key} = ", example, re.MULTILINE), key
+
+
+@pytest.mark.parametrize("kind", [model.Host, model.Gpu, model.Process])
+def test_every_column_is_documented(kind):
+    """In docs/data-format.md."""
+    name = {model.Host: "hosts", model.Gpu: "gpus", model.Process: "processes"}[kind]
+    own = DATA_FORMAT.split(f"## {name}.csv", 1)[1].split("\n## ")[0]
+    named = set(re.findall(r"\w+", " ".join(re.findall(r"^\| ([^|`]*) \|", own, re.MULTILINE))))
+    assert {field.name for field in fields(kind)} <= named
+
+
+def test_every_reason_is_documented():
+    """Those in the code are those in the table."""
+    code = "\n".join(path.read_text() for path in (ROOT / "webmon" / "collect").rglob("*.py"))
+    used = set(re.findall(r'(?:HostError|Problem)\(\s*"([a-z-]+)"', code))
+    used |= set(re.findall(r'^\s+(?:r".*",\s+)?"([a-z]+-[a-z]+)",$', code, re.MULTILINE))
+    table = set(re.findall(r"^\| `([a-z-]+)` \| (?:down|degraded)", DATA_FORMAT, re.MULTILINE))
+    assert used == table
+
+
+def test_every_link_leads_somewhere():
+    """Relative links in all documents."""
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
+            if "://" not in target:
+                assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_every_module_stands_in_the_architecture():
+    """Someone new finds each module in docs/architecture.md."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    for path in (ROOT / "webmon").rglob("*.py"):
+        name = path.stem if path.stem != "__init__" else path.parent.name
+        if path.parent.name == "ssh":
+            name = "ssh"
+        assert name == "__main__" or re.search(rf"\b{name}\b", text), path
+
+
+def test_every_line_of_the_readme_can_be_typed(tmp_path, home):
+    """In a folder with the example configuration; hosts and key are replaced by ones that are there."""
+    for name in ("config.example.ini", "Makefile"):
+        shutil.copy(ROOT / name, tmp_path)
+    key = make_key(tmp_path / "id_ed25519")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    webmon = Path(sys.executable).parent / "webmon"
+    (tmp_path / ".venv" / "bin" / "webmon").symlink_to(webmon)
+    path = f"{webmon.parent}:/usr/local/bin:/usr/bin:/bin"
+    typed = 0
+    for line in shell_lines(README):
+        if line in ELSEWHERE:
+            continue
+        done = subprocess.run(
+            ["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
+            env=environment(PATH=path),
+        )  # fmt: skip
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        typed += 1
+        if line.startswith("cp "):
+            config = tmp_path / "config.ini"
+            text = re.sub(r"(?m)^hosts = .*", 'hosts = ["self", "127.0.0.1:1"]', config.read_text())
+            config.write_text(re.sub(r"(?m)^key_filename = .*", f'key_filename = "{key}"', text))
+    assert typed >= 6
+    assert (tmp_path / "site" / "index.html").exists()
+
+
+def test_the_three_lines_of_the_readme_are_a_configuration(tmp_path):
+    """The ini block works as it stands."""
+    from webmon import config
+
+    block = re.findall(r"^```ini\n(.*?)^```", README, re.DOTALL | re.MULTILINE)[0]
+    (tmp_path / "config.ini").write_text(block)
+    hosts = config.load(tmp_path / "config.ini").hosts
+    assert (len(hosts), hosts[0].name, hosts[-1].name) == (17, "gpu01.lab", "old:2222")
+
+
+def test_the_blocks_of_the_configuration_document_work(tmp_path):
+    """Both dialects say the same."""
+    from webmon import config
+
+    common, bare, host = re.findall(r"^```(?:toml|ini)\n(.*?)^```", CONFIGURATION, re.DOTALL | re.MULTILINE)
+    loaded = []
+    for text in (common + host, bare + host):
+        (tmp_path / "config.ini").write_text(text)
+        loaded.append(config.load(tmp_path / "config.ini").hosts)
+    assert loaded[0] == loaded[1]
+    assert (loaded[0][6].label, loaded[0][6].timeout) == ("the DGX", 60)
+
+
+def test_no_document_names_a_place_of_this_machine():
+    """No path of a machine, no address of a registry."""
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    for name in files:
+        if name.endswith((".md", ".py", ".ini", ".toml", ".j2", ".sh")) and name != "tests/docs/test_docs.py":
+            text = (ROOT / name).read_text()
+            assert str(ROOT) + "/" not in text, name
+            assert "pypi.org" not in text, name
