@@ -1,7 +1,5 @@
 """`python -m webmon`."""
 
-import sys
+from webmon.cli import run
 
-from webmon.cli import main
-
-sys.exit(main())
+run()

@@ -35,9 +35,8 @@ def fetch(
     _spare_work()
     # pandas takes longer to import than most hosts to answer.
     importing = threading.Thread(target=__import__, args=("pandas",), daemon=True)
-    importing.start()
     now = datetime.now(UTC)
-    answers = ask_all(config, on_answer)
+    answers = ask_all(config, on_answer, when_all_are_asked=importing.start)
     try:
         previous = store.load(folder)
     except DataError as error:

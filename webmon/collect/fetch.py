@@ -32,10 +32,17 @@ _MAX_WAITING = 512
 _GRACE_S = 1.0
 
 
-def ask_all(config: Config, on_answer: Callable[[Answer], None] = lambda _: None) -> list[Answer]:
-    """Return every host's answer, in the order of `hosts`; ConfigError if a key can't be used."""
+def ask_all(
+    config: Config,
+    on_answer: Callable[[Answer], None] = lambda _: None,
+    when_all_are_asked: Callable[[], None] = lambda: None,
+) -> list[Answer]:
+    """Return every host's answer, in the order of `hosts`; ConfigError if a key can't be used.
+
+    `when_all_are_asked` is called once, when there is nothing left to do but to wait for answers.
+    """
     shared = _shared_connections(config)
-    poll = _Poll(config, shared, on_answer)
+    poll = _Poll(config, shared, on_answer, when_all_are_asked)
     try:
         answers = poll.run()
     except BaseException:
@@ -58,11 +65,18 @@ def _shared_connections(config: Config) -> Ssh | None:
 class _Poll:
     """One round over all hosts, a thread for each that is being asked."""
 
-    def __init__(self, config: Config, shared: Ssh | None, on_answer: Callable[[Answer], None]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        shared: Ssh | None,
+        on_answer: Callable[[Answer], None],
+        when_all_are_asked: Callable[[], None],
+    ) -> None:
         self._jobs = config.jobs
         self._waiting = deque(config.hosts)
         self._shared = shared
         self._on_answer = on_answer
+        self._when_all_are_asked: Callable[[], None] | None = when_all_are_asked
         self._running: dict[str, tuple[HostSettings, float, datetime]] = {}
         self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._answers: dict[str, Answer] = {}
@@ -84,6 +98,9 @@ class _Poll:
             # Daemons: a lookup or a driver that hangs for good must not keep the program.
             threading.Thread(target=self._ask, args=(host,), daemon=True, name=host.name).start()
             fresh += 1
+        if not self._waiting and self._when_all_are_asked is not None:
+            self._when_all_are_asked()
+            self._when_all_are_asked = None
 
     def _take_answers(self) -> None:
         try:

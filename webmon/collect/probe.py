@@ -12,6 +12,8 @@ new in every call, because command lines, which are part of the answer, are writ
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 # Names come last in a row: they may have commas in them, and cells have no quotes.
 GPU_FIELDS = (
     "index",
@@ -144,6 +146,7 @@ main "$@"
 """
 
 
+@lru_cache(maxsize=64)
 def script(nvidia_smi: str = "nvidia-smi", timeout: float = 20.0) -> str:
     """Return the probe, without its comments, for a host that has `timeout` seconds in all."""
     gpu_seconds = max(1, int((timeout - 2) * 2 / 3))

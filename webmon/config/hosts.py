@@ -90,8 +90,9 @@ class _Resolver:
         self._host, self._common, self._own, self._base = host, common, own, base
         self._ssh_config = ssh_config
         self._via = via
-        user = host.user or self._said("user")[0]
-        self._ssh: dict[str, list[Value]] = {} if host.is_self else ssh_config.lookup(host.address, user)
+        self._ssh: dict[str, list[Value]] = {}
+        if not host.is_self:
+            self._ssh = ssh_config.lookup(host.address, host.user or self._said("user")[0])
         self._sources: dict[str, str] = {}
 
     def settings(self) -> HostSettings:
@@ -126,6 +127,9 @@ class _Resolver:
 
     def _said(self, key: str) -> tuple[Any, str]:
         """Return what webmon's own file says of a key, and where; (None, "") if nothing."""
+        # [common] is about the hosts; of a hop, ~/.ssh/config may know better.
+        if self._via and (key in ("port", "proxy_jump") or (key == "user" and "user" in self._ssh)):
+            return None, ""
         for values in (self._own, self._common):
             if key in values and values[key].source != "default":
                 return values[key].value, values[key].source
@@ -224,11 +228,8 @@ class _Resolver:
     def _hop(self, hop: HostName, source: str) -> HostSettings:
         if hop.name in self._via or len(self._via) > 8:
             raise ConfigError(f"{self._host.name} is to be reached through itself", where=source)
-        ways = {name: value for name, value in self._common.items() if name not in ("port", "proxy_jump")}
-        if hop.user is None and "user" in self._ssh_config.lookup(hop.address):
-            ways.pop("user")
         via = (*self._via, hop.name)
-        return _Resolver(hop, ways, {}, self._ssh_config, self._base, via=via).settings()
+        return _Resolver(hop, self._common, {}, self._ssh_config, self._base, via=via).settings()
 
     def _proxy_command(self) -> str | None:
         said = self._first("proxycommand")

@@ -52,6 +52,7 @@ class Keyring:
         """Read nothing yet."""
         self._lock = threading.RLock()
         self._files: dict[Path, Any] = {}
+        self._candidates: dict[tuple[object, ...], list[Key]] = {}
         self._agents: dict[str, Agent | None] = {}
 
     def check(self, path: Path, agent: str | None) -> None:
@@ -63,6 +64,14 @@ class Keyring:
 
     def candidates(self, host: HostSettings) -> list[Key]:
         """Return the keys to try on a host: the one that is named, or else what ssh would try."""
+        files = (host.key_filename, host.identity_files, host.certificate_files)
+        asked = (*files, host.identity_agent, host.identities_only)
+        with self._lock:
+            if asked not in self._candidates:
+                self._candidates[asked] = self._found(host)
+            return self._candidates[asked]
+
+    def _found(self, host: HostSettings) -> list[Key]:
         keys: list[Key] = []
         unusable: list[KeyFileError] = []
         named = host.key_filename is not None
