@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-WEBMON = [sys.executable, "-W", "error", "-m", "webmon"]
+WEBMON = [sys.executable, "-m", "webmon"]
+STRICT_WEBMON = [sys.executable, "-W", "error", "-m", "webmon"]
 
 
 def webmon(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `webmon …` to its end, without a terminal."""
+    """Run `webmon …` to its end, without a terminal; warnings are errors."""
     options.setdefault("timeout", 60)
     return subprocess.run(
-        [*WEBMON, *map(str, arguments)],
+        [*STRICT_WEBMON, *map(str, arguments)],
         check=False,
         capture_output=True,
         text=True,
