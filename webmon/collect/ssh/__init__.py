@@ -10,6 +10,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from webmon.collect.ssh import lean as _lean  # noqa: F401 - before all that imports paramiko
+
+# isort: split
 from webmon.collect import probe
 from webmon.collect.ssh import conversation
 from webmon.collect.ssh.jump import Gateways

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import paramiko
+from paramiko.common import MSG_DEBUG, MSG_IGNORE
 from paramiko.packet import Packetizer
 
 from webmon.collect.ssh import known_hosts
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 # only RSA keys or older ciphers exist.
 _FIRST_KEX = "curve25519-sha256@libssh.org"
 _FIRST_CIPHER = "aes128-gcm@openssh.com"
+
+# What an sshd tells for debugging; paramiko would format it, letter by letter, for a log.
+_CHATTER = (MSG_IGNORE, MSG_DEBUG)
 
 
 @dataclass(slots=True)
@@ -125,6 +129,8 @@ class _Conversation(Packetizer):
         while True:
             self._take_next_step()
             kind, message = super().read_message()
+            if kind in _CHATTER and self._logging_in is not None:
+                continue
             if self._channel is None or not self._channel.handle(kind, message):
                 return kind, message
             if self._channel.is_done:
