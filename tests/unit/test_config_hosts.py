@@ -66,6 +66,12 @@ def test_a_section_finds_its_host(file, hosts, section):
     assert loaded.hosts[0].label == "this"
 
 
+def test_a_host_may_be_named_like_the_domain_of_another(file):
+    """TOML nests what has dots in it; here each is a host of its own."""
+    text = "[common]\nhosts = lab, lab.gpu01\n[host.lab]\nlabel = one\n[host.lab.gpu01]\nlabel = two\n"
+    assert [host.label for host in file.load(text).hosts] == ["one", "two"]
+
+
 def test_two_ports_of_one_machine_are_two_hosts(file):
     """A section without a port is about both."""
     text = '[common]\nhosts = old:1, old:2\n[host.old]\ngroup = old\n[host."old:2"]\nlabel = second\n'

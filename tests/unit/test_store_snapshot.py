@@ -85,6 +85,15 @@ def test_what_a_killed_run_left_is_cleared_away(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["latest", "mask.key", "snapshots"]
 
 
+def test_a_save_that_fails_leaves_nothing_behind(tmp_path):
+    """Here half a character, which no file can hold; whatever it is, the old snapshot stays."""
+    snapshot.save(tmp_path, FULL, keep=3)
+    with pytest.raises(UnicodeEncodeError):
+        snapshot.save(tmp_path, at(1, "\ud800"), keep=3)
+    assert snapshot.load(tmp_path) == FULL
+    assert _names(tmp_path) == ["20260102T030405.678Z"]
+
+
 def test_others_may_read_it_whatever_the_umask(tmp_path):
     """cron may run with a umask that lets nobody in; the pages are made by another user."""
     folder = tmp_path / "deep" / "data"
