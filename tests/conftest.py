@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What would let a test see how the machine that it runs on is set up.
-_FOREIGN = ("SSH_AUTH_SOCK", "WEBMON_CONFIG", "XDG_CONFIG_HOME", "NO_COLOR", "FORCE_COLOR", "WEBMON_STANDIN")
+_FOREIGN = (
+    "SSH_AUTH_SOCK",
+    "WEBMON_CONFIG",
+    "XDG_CONFIG_HOME",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "WEBMON_STANDIN",
+    "PYTHONUNBUFFERED",
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -22,17 +22,21 @@ class _Terminated(BaseException):
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     signal.signal(signal.SIGTERM, _terminate)
+    _open_missing_streams()
     try:
-        options = parse(sys.argv[1:] if argv is None else argv)
-        code = commands.run(options)
+        code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except WebmonError as error:
         print(f"webmon: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        # Whoever read our output has had enough, as `head` does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # whoever reads it has had enough, as `head` does
         return 0
+    except OSError as error:
+        if not _discard_output():
+            raise
+        print(f"webmon: the output can't be written: {error.strerror}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         _end_by(signal.SIGINT)
     except _Terminated:
@@ -42,13 +46,39 @@ def main(argv: list[str] | None = None) -> int:
 
 def run() -> NoReturn:
     """Run as a program, and leave at once: taking pandas and paramiko apart costs 70 ms for nothing."""
-    try:
-        code = main()
-    except SystemExit as end:  # argparse: --help, or a mistake
-        code = end.code if isinstance(end.code, int) else 2
-    sys.stdout.flush()
+    code = main()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _run(argv: list[str]) -> int:
+    try:
+        return commands.run(parse(argv))
+    except SystemExit as end:  # argparse: --help, or a mistake
+        return end.code if isinstance(end.code, int) else 2
+
+
+def _open_missing_streams() -> None:
+    """Open what our caller has closed: else the next file to be opened would be taken for it."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:
+        pass
+    os.close(descriptor)
+    if sys.stdout is None or sys.stderr is None:
+        nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
+        sys.stdout = sys.stdout or nowhere
+        sys.stderr = sys.stderr or nowhere
+
+
+def _discard_output() -> bool:
+    """Let output that can't be written go nowhere, and tell whether there was any."""
+    discarded = False
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            discarded = True
+    return discarded
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
