@@ -34,7 +34,7 @@ _LIMITS = {
 def is_fault(cell: str) -> bool:
     """Tell whether the card says with this cell that it is lost or in error."""
     # Most cells are numbers; this is asked of every one.
-    return cell[:1] in "[EeGgUu" and _FAULT.match(cell) is not None
+    return not cell[:1].isdigit() and _FAULT.match(cell) is not None
 
 
 def text(cell: str | None) -> str | None:

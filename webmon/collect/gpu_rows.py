@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from webmon.collect.sections import Section
 
 MAX_GPUS = 1024
+_ROW = re.compile(r"[0-9]{1,4}, GPU-")
 
 
 def read(tries: list[Section], host: str, remarks: list[str]) -> tuple[list[Gpu], str | None]:
@@ -73,9 +74,8 @@ def _gpu(row: dict[str, str], host: str) -> Gpu:
 
 def lost(tries: list[Section], host: str, gpus: list[Gpu]) -> list[Gpu]:
     """Return a row for each card that is named as lost and has none of its own."""
-    named = dict.fromkeys(
-        name for section in tries[-1:] for line in section.lines for name in diagnose.lost_gpu(line)
-    )
+    said = words_of(tries[-1]) if tries else []
+    named = dict.fromkeys(name for line in said for name in diagnose.lost_gpu(line))
     taken = {gpu.index for gpu in gpus}
     rows: list[Gpu] = []
     for _bus_id, told in islice(named, MAX_GPUS):
@@ -84,3 +84,8 @@ def lost(tries: list[Section], host: str, gpus: list[Gpu]) -> list[Gpu]:
         taken.add(index)
         rows.append(Gpu(host=host, index=index, state="faulty"))
     return rows
+
+
+def words_of(section: Section) -> list[str]:
+    """Return the lines that are no rows: what nvidia-smi has to say."""
+    return [line for line in section.lines if not _ROW.match(line)]

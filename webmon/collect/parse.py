@@ -109,7 +109,7 @@ def _problem(
             "garbled", "the probe asked for no GPUs", "Install the line that `webmon deploy key` prints anew"
         )
     last = tries[-1]
-    lines = [clean(line) for line in last.lines]
+    lines = [clean(line) for line in gpu_rows.words_of(last)]
     ill = sum(gpu.state == "faulty" for gpu in gpus)
     if not gpus:
         return diagnose.no_rows(lines, last.code)
