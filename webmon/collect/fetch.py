@@ -63,7 +63,7 @@ def _shared_connections(config: Config) -> Ssh | None:
 
 
 class _Poll:
-    """One round over all hosts, a thread for each that is being asked."""
+    """One round over all hosts. Workers take one host after the other; the caller's thread watches."""
 
     def __init__(
         self,
@@ -73,34 +73,45 @@ class _Poll:
         when_all_are_asked: Callable[[], None],
     ) -> None:
         self._jobs = config.jobs
+        self._hosts = len(config.hosts)
         self._waiting = deque(config.hosts)
         self._shared = shared
         self._on_answer = on_answer
         self._when_all_are_asked: Callable[[], None] | None = when_all_are_asked
+        self._workers: list[threading.Thread] = []
         self._running: dict[str, tuple[HostSettings, float, datetime]] = {}
         self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._answers: dict[str, Answer] = {}
 
     def run(self) -> dict[str, Answer]:
-        while self._waiting or self._running:
-            self._start_some()
+        while len(self._answers) < self._hosts:
+            self._start_workers()
             self._take_answers()
             self._give_up_on_the_lost()
         return self._answers
 
-    def _start_some(self) -> None:
+    def _start_workers(self) -> None:
         lately = time.monotonic() - _PATIENCE_S
-        fresh = sum(started > lately for _, started, _ in self._running.values())
-        most = max(self._jobs, _MAX_WAITING)
-        while self._waiting and fresh < self._jobs and len(self._running) < most:
-            host = self._waiting.popleft()
-            self._running[host.name] = (host, time.monotonic(), datetime.now(UTC))
+        silent = sum(started < lately for _, started, _ in list(self._running.values()))
+        wanted = min(self._jobs + silent, max(self._jobs, _MAX_WAITING))
+        self._workers = [worker for worker in self._workers if worker.is_alive()]
+        for _ in range(min(wanted - len(self._workers), len(self._waiting))):
             # Daemons: a lookup or a driver that hangs for good must not keep the program.
-            threading.Thread(target=self._ask, args=(host,), daemon=True, name=host.name).start()
-            fresh += 1
+            worker = threading.Thread(target=self._work, daemon=True, name="webmon worker")
+            self._workers.append(worker)
+            worker.start()
         if not self._waiting and self._when_all_are_asked is not None:
             self._when_all_are_asked()
             self._when_all_are_asked = None
+
+    def _work(self) -> None:
+        while True:
+            try:
+                host = self._waiting.popleft()
+            except IndexError:
+                return
+            self._running[host.name] = (host, time.monotonic(), datetime.now(UTC))
+            self._ask(host)
 
     def _take_answers(self) -> None:
         try:
@@ -116,7 +127,7 @@ class _Poll:
         now = time.monotonic()
         for name, (host, started, checked_at) in list(self._running.items()):
             if now > started + host.timeout + _GRACE_S:
-                del self._running[name]
+                self._running.pop(name, None)
                 error = HostError(
                     "timeout",
                     f"no answer within {host.timeout:g} s, looking up its name",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from webmon.config import hostlist, schema
 from webmon.config.settings import HostSettings
-from webmon.config.ssh_config import Value, expand_tokens
+from webmon.config.ssh_config import Value, expand_tokens, local_user
 from webmon.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ class _Resolver:
     def settings(self) -> HostSettings:
         """Return the host's settings."""
         port = int(self._take("port", self._host.port, "port", 22))
-        user = str(self._take("user", self._host.user, "user", _this_user()))
+        user = str(self._take("user", self._host.user, "user", local_user()))
         address = self._address(user, port)
         tokens = {"host": address, "original": self._host.address, "user": user, "port": port}
         key = self._key()
@@ -243,10 +242,3 @@ def _paths(names: tuple[str, ...]) -> tuple[Path, ...]:
 def _short(where: str) -> str:
     home = os.path.expanduser("~")
     return f"~{where[len(home) :]}" if where.startswith(f"{home}/") else where
-
-
-def _this_user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "root" if os.getuid() == 0 else str(os.getuid())

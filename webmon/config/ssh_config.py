@@ -9,9 +9,9 @@ every host; here a host is looked up in one step however many blocks there are.
 
 from __future__ import annotations
 
-import getpass
 import glob
 import os
+import pwd
 import shlex
 import socket
 from collections import defaultdict
@@ -113,7 +113,7 @@ def expand_tokens(text: str, *, host: str, original: str, user: str, port: int) 
         "%r": user,
         "%p": str(port),
         "%d": home,
-        "%u": _local_user(),
+        "%u": local_user(),
         "%i": str(os.getuid()),
         "%l": socket.gethostname() if "%l" in text else "",
     }
@@ -126,10 +126,11 @@ def expand_tokens(text: str, *, host: str, original: str, user: str, port: int) 
     return os.path.expanduser(out)
 
 
-def _local_user() -> str:
+def local_user() -> str:
+    """Return who runs webmon, as ssh sees it: by the user id, whatever the environment says."""
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
         return str(os.getuid())
 
 
@@ -185,9 +186,9 @@ def _match_holds(args: list[str], host: str, user: str | None, found: dict[str, 
         elif criterion == "host":
             subject = found["hostname"][0].text if "hostname" in found else host
         elif criterion == "localuser":
-            subject = _local_user()
+            subject = local_user()
         elif criterion == "user":
-            subject = user or (found["user"][0].text if "user" in found else _local_user())
+            subject = user or (found["user"][0].text if "user" in found else local_user())
         else:
             return False
         if not _matches(subject, patterns):
