@@ -25,6 +25,7 @@ REASONS = {
     "old": ("protocol", "not an SSH 2 server: it says 'SSH-1.5"),
     "greet": ("timeout", "exchanging keys"),
     "greet_drip": ("timeout", "exchanging keys"),
+    "greet_flood": ("too-much-output", "256 KiB of output, exchanging keys"),
     "greet_garbage": ("protocol", "exchanging keys"),
 }
 

@@ -82,7 +82,7 @@ def test_a_gateway_that_forwards_nothing_is_named(lab, start_sshd, tmp_path):
     assert all("does it allow TCP forwarding?" in str(answer.result) for answer in answers.values())
 
 
-@pytest.mark.parametrize("does", ["refuse", "hang_up", "web", "old", "greet_garbage"])
+@pytest.mark.parametrize("does", ["refuse", "hang_up", "web", "old", "greet_garbage", "greet_flood"])
 def test_a_dead_gateway_is_the_reason_for_all_hosts_behind_it(lab, tmp_path, does):
     """They are told apart from hosts that are down themselves, and nobody waits for their timeout."""
     with Hostile(gateway=does) as servers:

@@ -92,9 +92,15 @@ async def greet_garbage(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: dict[str, Any]
 ) -> None:
     """Greet, then send what is no packet."""
-    await _send(writer, GREETING)
+    await _send(writer, GREETING + b"\xff" * 4096)
+    await asyncio.sleep(FOR_EVER)
+
+
+async def greet_flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: dict[str, Any]) -> None:
+    """Greet, then send a packet of two gigabytes."""
+    await _send(writer, GREETING + struct.pack(">IB", 0x7FFFFFFC, 4))
     while True:
-        await _send(writer, os.urandom(4096))
+        await _send(writer, bytes(65536))
 
 
 async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, options: dict[str, Any]) -> None:
@@ -149,6 +155,7 @@ _ALL = {
         greet,
         greet_drip,
         greet_garbage,
+        greet_flood,
         relay,
     )
 }

@@ -75,7 +75,7 @@ class Sshd:
         self._settings = settings
         self._blocks = self._match_blocks(hosts)
         self._process: subprocess.Popen[bytes] | None = None
-        self._start()
+        self.start()
         self.known_hosts.write_text("".join(f"{line}\n" for line in self.known_lines()))
 
     def __enter__(self) -> Self:
@@ -161,12 +161,13 @@ class Sshd:
             lines += host.settings
         return lines
 
-    def _start(self) -> None:
+    def start(self, port: int = 0) -> None:
+        """Start it, after a `stop` perhaps, on a free port or on this one."""
         program = need("sshd", "openssh-server")
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         for _ in range(5):
-            self.port = _free_port(self.addresses)
+            self.port = port or _free_port(self.addresses)
             config = self.folder / "sshd_config"
             config.write_text("".join(f"{line}\n" for line in [*self._config(), *self._blocks]))
             with open(self._log, "wb") as log:

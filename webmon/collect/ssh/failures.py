@@ -44,7 +44,8 @@ def explain(error: BaseException | None, wire: Wire) -> HostError:
         return HostError(
             "protocol",
             f"no common algorithm: {said}",
-            "The host's sshd is too old (SHA-1 and DSA are gone): upgrade it, or give it an ed25519 host key",
+            "The host's sshd is too old (SHA-1 and DSA are gone), or allows too little: "
+            "curve25519-sha256, aes128-gcm@openssh.com and an ed25519 host key would do",
         )
     if error is None or isinstance(error, EOFError | OSError):
         return HostError("closed", f"the host closed the connection, {wire.phase}", "Look at its sshd's log")
