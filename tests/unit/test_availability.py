@@ -168,6 +168,8 @@ def test_a_faulty_card_is_faulty_whatever_it_reads(gpu, processes):
         replace(IDLE, memory_total_mib=0),
         replace(IDLE, utilization_pct=None, memory_used_mib=300),
         Gpu("gpu01", 0, "GPU-1", "NVIDIA RTX A6000"),
+        Gpu("gpu01", 0, "GPU-1", "NVIDIA RTX A6000", utilization_pct=0),
+        Gpu("gpu01", 0, "GPU-1", None, utilization_pct=0),
     ],
 )
 def test_a_card_that_does_not_say_enough_is_unknown(gpu):

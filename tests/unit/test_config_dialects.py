@@ -178,6 +178,9 @@ def test_the_lines_after_a_list_keep_their_numbers(file, text):
         ("Xorg", ("Xorg",)),
         ("steam*, foo bar", ("steam*", "foo bar")),
         ('["[Xx]org"]', ("[Xx]org",)),
+        ('"[Xx]org"', ("[Xx]org",)),
+        ("X[o]", ("X[o]",)),
+        ('[\n  "no #1", # not a comment\n  "b ]",\n  "c=d",\n]', ("no #1", "b ]", "c=d")),
         ("[]", ()),
         ('""', ()),
         ("", ()),
@@ -211,6 +214,24 @@ def test_a_list_of_texts_too(file, value, ignored):
 def test_a_text_can_be_written_in_many_ways(file, value, title):
     """Quotes are needed only around what would else be a comment."""
     assert file.load(f"[common]\nhosts = a\n[site]\ntitle = {value}\n").site.title == title
+
+
+@pytest.mark.parametrize("value", ["30", "30.0", "30 # seconds", "30 ; seconds", "3e1"])
+def test_a_number_is_a_number_with_a_comment_or_without(file, value):
+    """Of either kind."""
+    assert file.load(f"[common]\nhosts = gpu01 gpu02\ntimeout = {value}\n").hosts[0].timeout == 30
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["[host.gpu01]", "[host.gpu01] ; x", '[host."gpu01"] # x', '[ host . "gpu01" ] ; x', "[host.gpu[01]]"],
+)
+def test_a_section_of_a_host_may_have_a_comment(file, header):
+    """Of either kind, among bare values."""
+    assert (
+        file.load(f"[common]\nhosts = gpu01 gpu02\n{header}\nlabel = the old one\n").hosts[0].label
+        == "the old one"
+    )
 
 
 @pytest.mark.parametrize(

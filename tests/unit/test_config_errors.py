@@ -50,6 +50,7 @@ START = "[common]\nhosts = gpu01\n"
             "\n[[common]]\nhosts = 'a'",
             "config.ini:2: common is a section, not a key. Write [common] above its keys",
         ),
+        (START + "[[site]]\ntitle = 'a'", "config.ini:3: site is a section, not a key. Write [site] above"),
         ("host = 5", 'config.ini:1: host is a section, not a key. Write [host."gpu01"]'),
         (
             START + "[host]\ngpu01 = 5",
@@ -183,6 +184,31 @@ def test_an_error_says_the_line_the_problem_and_the_remedy(file, text, error):
     said = file.error(text)
     assert said.startswith(error)
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "lowest", "highest"),
+    [
+        ("common", "port", 1, 65535),
+        ("common", "timeout", 1, 600),
+        ("common", "jobs", 1, 512),
+        ("free", "max_memory_pct", 0, 100),
+        ("free", "max_utilization_pct", 0, 100),
+        ("free", "held_after_min", 0, 525_600),
+        ("data", "keep_days", 1, 36_500),
+        ("data", "keep_snapshots", 1, 100_000),
+        ("site", "refresh", 1, 86_400),
+    ],
+)
+def test_every_number_has_limits(file, section, key, lowest, highest):
+    """They are part of what is allowed, and named when they are not kept."""
+    text = "[common]\nhosts = gpu01\n" + (f"[{section}]\n" if section != "common" else "")
+    for number in (lowest, highest):
+        assert file.load(f"{text}{key} = {number}\n").hosts
+    for number in (lowest - 1, highest + 1):
+        assert file.error(f"{text}{key} = {number}\n").endswith(
+            f"{section}.{key} is {number}; it goes from {lowest} to {highest}"
+        )
 
 
 def test_a_templates_folder_has_to_exist(file):

@@ -117,14 +117,18 @@ def test_a_row_without_an_index_is_no_card(index):
         ("memory.used", "٣", None),
         ("utilization.gpu", "100 %", 100),
         ("utilization.gpu", "101", None),
-        ("utilization.memory", "5000", None),
+        ("utilization.memory", "100", 100),
+        ("utilization.memory", "101", None),
+        ("memory.total", "100000000", 100_000_000),
         ("temperature.gpu", "-20", -20),
+        ("temperature.gpu", "1000", 1000),
+        ("temperature.gpu", "1001", None),
         ("temperature.gpu", "47 C", 47),
         ("temperature.gpu", "-101", None),
-        ("temperature.gpu", "1000000", None),
         ("power.draw", "84.24 W", 84.24),
         ("power.draw", "0.00", 0.0),
-        ("fan.speed", "118", 118),
+        ("fan.speed", "1000", 1000),
+        ("fan.speed", "1001", None),
         ("clocks.sm", "1980 MHz", 1980),
         ("clocks.sm", "0x0", None),
     ],
@@ -133,6 +137,21 @@ def test_numbers_are_read_with_their_unit_or_without(column, cell, value):
     """A value that cannot be is not known, rather than shown."""
     (gpu,) = read(answer(row(**{column.replace(".", "__"): cell}))).gpus
     assert getattr(gpu, FIELDS[column]) == value
+
+
+@pytest.mark.parametrize("name", ["[lab] card", "card [lab]", "[", "Unknown Model", "ERR!OR"])
+def test_a_name_with_brackets_in_it_is_a_name(name):
+    """Only what is all in brackets is no value."""
+    (gpu,) = read(answer(row(name=name))).gpus
+    assert (gpu.name, gpu.state) == (name, "unknown")
+
+
+def test_there_are_so_many_cards_at_the_most():
+    """A host that lists more is not what it seems."""
+    rows = "\n".join(row(index=str(n), uuid=f"GPU-{n}") for n in range(1026))
+    reading = read(answer(rows))
+    assert len(reading.gpus) == 1024
+    assert reading.remarks == ("more than 1024 rows",)
 
 
 def test_a_name_is_cleaned():

@@ -61,6 +61,12 @@ def test_a_range_that_is_none_says_why(entry, problem):
     assert problem in str(raised.value)
 
 
+def test_the_longest_range_is_twenty_thousand_hosts():
+    """In one range or in the product of several."""
+    assert len(expand("gpu[1-20000]")) == len(expand("a[0-199]b[0-99]")) == 20_000
+    assert len(expand(f"gpu[{'0' * 14}1-{'0' * 14}2]")) == 2
+
+
 @given(st.lists(st.tuples(WORDS, RANGES), min_size=1, max_size=2), WORDS)
 def test_any_range_is_all_of_its_numbers(pieces, end):
     """In their order, with the width of the first."""
@@ -82,6 +88,9 @@ def test_any_range_is_all_of_its_numbers(pieces, end):
         ("bob@gpu01:2222", HostName("gpu01:2222", "gpu01", "bob", 2222)),
         ("bob@corp@gpu01", HostName("gpu01", "gpu01", "bob@corp")),
         ("10.0.0.1:22", HostName("10.0.0.1:22", "10.0.0.1", None, 22)),
+        ("a:1", HostName("a:1", "a", None, 1)),
+        ("a:65535", HostName("a:65535", "a", None, 65535)),
+        ("x" * 200, HostName("x" * 200, "x" * 200)),
         ("[::1]", HostName("[::1]", "::1")),
         ("[::1]:2222", HostName("[::1]:2222", "::1", None, 2222)),
         ("bob@[fe80::1%eth0]:22", HostName("[fe80::1%eth0]:22", "fe80::1%eth0", "bob", 22)),

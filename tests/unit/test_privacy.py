@@ -85,6 +85,7 @@ def test_an_unknown_user_stays_unknown(users):
         ("python -m torch.distributed.run --nproc 8 train.py", None, "torch.distributed.run"),
         ("python -m", None, "python"),
         ("python -c import-os;print(secret.py)", None, "python"),
+        ("python -c import/secret.py", None, "python"),
         ("python /opt/conda/bin/accelerate launch x.py", None, "accelerate"),
         ("python accelerate launch", None, "python"),
         ("python KEY=/a/b x.py", None, "python"),

@@ -33,9 +33,12 @@ def read(tries: list[Section], host: str, remarks: list[str]) -> tuple[list[Gpu]
                     remarks.append(clean(line)[:300])
                 continue
             key = (row["index"], row["uuid"])
-            if key in rows or len(rows) >= MAX_GPUS:
+            if key in rows:
                 remarks.append(f"a second row for {clean(row['uuid'])}")
                 continue
+            if len(rows) == MAX_GPUS:
+                remarks.append(f"more than {MAX_GPUS} rows")
+                break
             rows[key] = _gpu(row, host)
             driver = driver or cells.text(row.get("driver_version"))
         if rows:
