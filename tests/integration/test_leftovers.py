@@ -9,8 +9,11 @@ import time
 import pytest
 from servers.ask import ask, outcomes
 from servers.hostile import Hostile
+from servers.ssh_keys import make_key
 from servers.sshd import Pretended
 from servers.states import HANGS, NO_DRIVER, healthy
+
+from webmon.errors import ConfigError
 
 HOSTILE = ("refuse", "unanswered", "silent", "reset", "hang_up", "drip", "flood", "greet", "greet_garbage")
 
@@ -68,3 +71,13 @@ def test_neither_threads_nor_descriptors_are_left_over(cluster, tmp_path, agent)
                 time.sleep(0.02)
             assert set(threading.enumerate()) == threads
             assert _open() <= descriptors
+
+
+def test_a_poll_that_can_not_begin_leaves_nothing_open(sshd, tmp_path, agent):
+    """A key that is encrypted, and that the agent lacks: the agent has been asked, and let go."""
+    key = make_key(tmp_path / "key", passphrase=agent.PASSPHRASE)
+    before = _open()
+    with pytest.raises(ConfigError) as kept:
+        ask(tmp_path, sshd.common(key_filename=str(key)))
+    assert _open() <= before
+    assert "encrypted" in str(kept.value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from servers.ask import ask, failure, outcomes
 from servers.command import webmon
@@ -110,16 +108,6 @@ def test_a_key_for_all_hosts_that_can_not_be_used_ends_the_command(sshd, tmp_pat
     assert str(key) in done.stderr
     assert said in done.stderr
     assert sshd.connections() == before
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read any file")
-def test_a_key_that_may_not_be_read_says_so(sshd, tmp_path):
-    """Wrong permissions are named as such."""
-    key = make_key(tmp_path / "key")
-    key.chmod(0)
-    done = webmon("fetch", "-c", write_config(tmp_path, sshd.common(key_filename=str(key))))
-    assert done.returncode == 2
-    assert "can't be read: Permission denied" in done.stderr
 
 
 def test_a_bad_key_of_one_host_is_that_hosts_matter(start_sshd, sshd, tmp_path):

@@ -20,7 +20,7 @@ from webmon.collect.ssh.keys import Keyring
 from webmon.collect.ssh.known_hosts import KnownHosts
 from webmon.collect.ssh.retry import retried
 from webmon.collect.ssh.wire import Wire, connect
-from webmon.errors import HostError
+from webmon.errors import ConfigError, HostError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,9 +46,13 @@ class Ssh:
             if host.key_filename is not None
             and host.sources.get("key_filename") == config.sources.get("common.key_filename")
         }
-        for path, agent in common:
-            if path is not None:
-                self._keyring.check(path, agent)
+        try:
+            for path, agent in common:
+                if path is not None:
+                    self._keyring.check(path, agent)
+        except ConfigError:
+            self._keyring.close()
+            raise
 
     def ask(self, host: HostSettings, token: str) -> bytes:
         """Return what the probe printed on a host, within its timeout; else HostError."""
