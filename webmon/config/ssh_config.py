@@ -168,7 +168,7 @@ def _exact_names(block: _Block) -> list[str] | None:
 
 def _holds(kind: str, args: list[str], host: str, user: str | None, found: dict[str, list[Value]]) -> bool:
     if kind == "host":
-        return _matches(host, args)
+        return matches(host, args)
     return _match_holds(args, host, user, found)
 
 
@@ -191,12 +191,13 @@ def _match_holds(args: list[str], host: str, user: str | None, found: dict[str, 
             subject = user or (found["user"][0].text if "user" in found else local_user())
         else:
             return False
-        if not _matches(subject, patterns):
+        if not matches(subject, patterns):
             return False
     return bool(args)
 
 
-def _matches(subject: str, patterns: list[str]) -> bool:
+def matches(subject: str, patterns: list[str]) -> bool:
+    """Tell whether a name fits OpenSSH's patterns: one of them, and none with an exclamation mark."""
     subject = subject.lower()
     matched = False
     for pattern in patterns:

@@ -14,9 +14,9 @@ import hmac
 import os
 import threading
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from webmon.config.ssh_config import matches
 from webmon.errors import HostError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class KnownHosts:
             if hmac.digest(salt, encoded, hashlib.sha1) == digest:
                 found.add(key)
         for patterns, key in self._patterns:
-            if _matches(name, patterns):
+            if matches(name, patterns):
                 found.add(key)
         return found
 
@@ -173,17 +173,6 @@ def _is_base64(text: str) -> bool:
         return bool(base64.b64decode(text, validate=True))
     except (ValueError, binascii.Error):
         return False
-
-
-def _matches(name: str, patterns: list[str]) -> bool:
-    matched = False
-    for pattern in patterns:
-        bare = pattern.removeprefix("!").lower().replace("[", "[[]")
-        if fnmatchcase(name, bare):
-            if pattern.startswith("!"):
-                return False
-            matched = True
-    return matched
 
 
 def _file(known: KnownHosts) -> str:
