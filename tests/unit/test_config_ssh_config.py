@@ -230,6 +230,7 @@ def test_include_takes_several_files_and_any_path(ssh, tmp_path, own_home):
     (own_home / "mine").write_text("Port 2\n", encoding="utf-8")
     host = ssh(f"Include nowhere {tmp_path}/absolute ~/mine")
     assert (host.user, host.port) == ("bob", 2)
+    assert (host.sources["user"], host.sources["port"]) == (f"{tmp_path}/absolute:1", "~/mine:1")
 
 
 def test_an_include_within_a_block_is_about_that_block(ssh):
@@ -321,6 +322,13 @@ def test_a_circle_of_hops_is_an_error(ssh, own_home):
     """With the line that leads back."""
     with pytest.raises(ConfigError, match=r"^~/\.ssh/config:4: b is to be reached through itself"):
         ssh("Host a\n ProxyJump b\nHost b\n ProxyJump a\n", hosts="gpu01", rest="proxy_jump = a\n")
+
+
+def test_a_way_of_more_than_nine_hops_is_an_error(ssh):
+    """Nobody has one; it is a mistake in patterns that make ever new names."""
+    hops = "".join(f"Host hop{n}\n ProxyJump hop{n + 1}\n" for n in range(20))
+    with pytest.raises(ConfigError, match="hop8 is to be reached through itself"):
+        ssh(hops, rest="proxy_jump = hop0\n")
 
 
 def test_a_proxy_jump_that_is_no_host_is_an_error(ssh):
