@@ -77,6 +77,7 @@ def test_the_text_is_for_people(loaded):
     """One line a value, its source behind it; what nobody set and has no default is left out."""
     lines = explain.as_text(loaded).splitlines()
     assert lines[0] == f"# {loaded.path}"
+    assert "held_after_min = 30" in [line.partition("  # ")[0].rstrip() for line in lines]
     assert 'title = "Größe"' in [line.partition("  # ")[0].rstrip() for line in lines]
     first = lines.index('[host."gpu01"]')
     shown = [line.split("  # ") for line in lines[first + 1 :]][: lines[first:].index("") - 1]
@@ -98,6 +99,7 @@ def test_the_text_is_toml(loaded):
     sections = tomli.loads(explain.as_text(loaded))
     assert sections["common"] == {"jobs": 32}
     assert sections["free"]["max_memory_pct"] == 5
+    assert sections["free"]["ignore"] == ["Xorg"]
     assert sections["host"]["old:2222"]["hostname"] == "10.0.0.9"
 
 

@@ -99,8 +99,6 @@ def _aligned(rows: list[tuple[str, Any, str]]) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, Path):
