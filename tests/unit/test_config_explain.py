@@ -54,6 +54,15 @@ def test_every_value_has_its_source(loaded, own_home):
     assert old["proxy_jump"] == {"value": ["carol@gateway:2022"], "source": "~/.ssh/config:4"}
 
 
+def test_a_key_of_webmons_own_file_is_the_only_one(file):
+    """The keys of ~/.ssh are not tried then."""
+    hosts = _sections(file.load("[common]\nhosts = gpu01\nkey_filename = my-key\n"))["hosts"]
+    assert hosts["gpu01"]["key_filename"] == {
+        "value": [str(file.path.parent / "my-key")],
+        "source": "config.ini:3",
+    }
+
+
 def test_self_has_only_what_concerns_it(loaded):
     """No user, no port, no key: it is not logged in to."""
     assert set(_sections(loaded)["hosts"]["self"]) == {"timeout", "nvidia_smi", "label", "group"}

@@ -165,7 +165,12 @@ def test_a_line_can_be_written_in_many_ways(read, line):
 
 def test_a_quote_that_is_not_closed_does_no_harm(read):
     """The words are taken as they are."""
-    assert read('User bo"b\nUser\n')("gpu01") == {"user": ['bo"b']}
+    assert read('User bo"b\n')("gpu01") == {"user": ['bo"b']}
+
+
+def test_a_line_without_a_value_says_nothing(read):
+    """The next one that has one does."""
+    assert read("User\nPort=\nUser bob\n")("gpu01") == {"user": ["bob"]}
 
 
 @pytest.mark.parametrize(
@@ -185,6 +190,7 @@ def test_a_quote_that_is_not_closed_does_no_harm(read):
         ("localuser nobody-else", "gpu01", None, False),
         ("HOST gpu01", "gpu01", None, True),
         ("exec true", "gpu01", None, False),
+        ("exec *", "gpu01", None, False),
         ("host gpu01 exec true", "gpu01", None, False),
         ("final all", "gpu01", None, False),
         ("host", "gpu01", None, False),
