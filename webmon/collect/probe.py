@@ -3,8 +3,8 @@
 It goes to `sh -s TOKEN` on standard input, or stands in authorized_keys as a forced command; it is
 the same text in both. So outside of comments it has no single quote, no exclamation mark (csh) and
 no backslash before a quote; it reads nothing from standard input; and every line may be joined to
-the next by a space. It forks as little as it can: one process for the GPUs, one for their
-processes, one for `ps`.
+the next by a space. It forks and writes as little as it can: one process for the GPUs, one for
+their processes, one for `ps`; each write is a packet, and wakes both sides.
 
 A section starts with a line of its own, `@TOKEN name …`, after a newline of its own. The token is
 new in every call, because command lines, which are part of the answer, are written by other users.
@@ -61,11 +61,11 @@ limited() {
   s=$1; shift;
   if [ $k = yes ]; then timeout -k 1 $s "$@"; else "$@"; fi;
 };
-gpus() {
-  mark gpus "$q";
+ask() {
   limited @GPU_SECONDS@ $smi --query-gpu="$q" --format=csv,noheader,nounits;
-  r=$?; mark exit $r;
+  r=$?;
 };
+again() { printf "%s\n" "" "@$t exit $r" "" "@$t gpus $q"; ask; };
 
 set --; i=0;
 { read -r a b < /proc/loadavg && set -- "load $a"; } 2>/dev/null;
@@ -73,13 +73,12 @@ set --; i=0;
 {
   while [ $i -lt 5 ] && read -r a b c; do set -- "$@" "mem $a $b"; i=$((i+1)); done < /proc/meminfo;
 } 2>/dev/null;
-printf "%s\n" "" "@$t system" "$@";
-
-gpus;
+printf "%s\n" "" "@$t system" "$@" "" "@$t gpus $q";
+ask;
 # An old busybox has a timeout with other arguments: then without, the caller has a deadline.
-case $k$r in yes1|yes125) k=no; gpus ;; esac;
+case $k$r in yes1|yes125) k=no; again ;; esac;
 # 2 is a field that this driver lacks: ask without the young ones, then without the one it names.
-if [ $r = 2 ]; then q="@OLD_FIELDS@"; gpus; fi;
+if [ $r = 2 ]; then q="@OLD_FIELDS@"; again; fi;
 i=0;
 while [ $r = 2 ] && [ $i -lt 12 ]; do
   i=$((i+1));
@@ -88,29 +87,30 @@ while [ $r = 2 ] && [ $i -lt 12 ]; do
   for f in $o; do if [ "$f" = "$e" ]; then :; else q=${q:+$q,}$f; fi; done;
   unset IFS;
   if [ "$q" = "$o" ]; then break; fi;
-  gpus;
+  again;
 done;
 
 # No second question where the first says that nobody can answer it: not installed (127), it hangs
 # (124, 137, 143), no driver (9), no library (12), a driver of another version (18).
 case $r in
-127|124|137|143|9|12|18) ;;
+127|124|137|143|9|12|18) mark exit $r ;;
 *)
-  mark processes;
+  printf "%s\n" "" "@$t exit $r" "" "@$t processes";
   {
     limited @PROCESS_SECONDS@ $smi --query-compute-apps=@PROCESS_FIELDS@ --format=csv,noheader,nounits;
     mark exit $?;
   } |
   {
-    i=0; p=;
+    i=0; p=; set --;
     while [ $i -lt @MAX_PROCESSES@ ] && IFS= read -r l; do
-      i=$((i+1)); printf "%s\n" "$l"; a=${l#*, }; a=${a%%,*};
+      i=$((i+1)); set -- "$@" "$l"; a=${l#*, }; a=${a%%,*};
       case $l in GPU-*|MIG-*)
         case $a in @PID_PATTERN@)
           case ,$p, in *,$a,*) ;; *) p=${p:+$p,}$a ;; esac ;;
         esac ;;
       esac;
     done;
+    printf "%s\n" "$@";
     if [ -n "$p" ]; then known "$p"; fi;
   } ;;
 esac;

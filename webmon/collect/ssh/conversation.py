@@ -11,7 +11,6 @@ CPU time of a host (benchmarks/README.md), and leaves no thread that could stay 
 from __future__ import annotations
 
 import base64
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +24,7 @@ from webmon.collect.ssh.failures import explain, refused
 from webmon.errors import HostError
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
 
     from webmon.collect.ssh.keys import Key
@@ -60,7 +60,7 @@ def hold(wire: Wire, login: Login) -> bytes:
     conversation.begin(transport, wire, login)
     arrange(transport, login.host, login.known)
     try:
-        transport.start_client(event=threading.Event())
+        transport.start_client(event=cast("threading.Event", _Flag()))
         transport.run()
     finally:
         wire.release()
@@ -93,6 +93,21 @@ def _first(names: Any, wanted: Callable[[str], bool]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: not wanted(name)))
 
 
+class _Flag:
+    """What paramiko takes for an Event. There is one thread, so nobody ever waits for it."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+
+    def set(self) -> None:
+        """Remember that it has happened."""
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        """Tell whether it has."""
+        return self._is_set
+
+
 class _Transport(paramiko.Transport):
     """A transport that starts no thread: its loop is run by whoever wants it to run."""
 
@@ -111,7 +126,7 @@ class _Conversation(Packetizer):
         """Say whose conversation this is."""
         self._transport, self._wire, self._login = transport, wire, login
         self._untried = list(login.keys)
-        self._logging_in: threading.Event | None = None
+        self._logging_in: _Flag | None = None
         self._channel: Channel | None = None
 
     def start_handshake(self, timeout: float) -> None:
@@ -178,9 +193,9 @@ class _Conversation(Packetizer):
     def _try_next_key(self, transport: paramiko.Transport) -> None:
         if not self._untried:
             raise refused(self._login.host, self._login.keys, transport.get_exception())
-        self._logging_in = threading.Event()
+        self._logging_in = _Flag()
         key = self._untried.pop(0).key
-        transport.auth_publickey(self._login.host.user, key, event=self._logging_in)
+        transport.auth_publickey(self._login.host.user, key, event=cast("threading.Event", self._logging_in))
 
     def _open_channel(self) -> None:
         login = self._login

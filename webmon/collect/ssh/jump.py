@@ -5,6 +5,7 @@ A gateway's sshd drops logins that come all at once (MaxStartups), so it sees on
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from typing import TYPE_CHECKING, Any, cast
@@ -18,7 +19,6 @@ from webmon.collect.ssh.wire import GREETING, Wire, connect, timed_out
 from webmon.errors import HostError
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
 
     from webmon.collect.ssh.keys import Key, Keyring
@@ -30,10 +30,25 @@ _LIFETIME = 24 * 3600.0
 
 
 class _GatewayWire(Wire):
-    """A wire that closes its descriptor with the transport's thread, which is the last to read."""
+    """A wire for several threads: it sends at once, and `close` ends the read of another thread.
+
+    Its descriptor is closed by the transport's thread, which is the last to read.
+    """
 
     def __init__(self, base: socket.socket | paramiko.Channel, timeout: float) -> None:
         super().__init__(base, time.monotonic() + _LIFETIME, timeout)
+        self._link = base
+
+    def send(self, data: bytes) -> int:
+        """Send some of the data and return how much."""
+        return self._link.send(data)
+
+    def close(self) -> None:
+        """End the conversation; whoever is reading sees its end."""
+        try:
+            self._link.shutdown(socket.SHUT_RDWR)
+        except (OSError, EOFError, paramiko.SSHException):
+            pass  # the other side was quicker
 
     def trust(self) -> None:
         """Lift the cap: it is who it should be, and all that the hosts behind it say comes through here."""

@@ -44,7 +44,11 @@ class DroppedError(HostError):
 
 
 class Wire:
-    """What paramiko takes for a socket."""
+    """What paramiko takes for a socket, in a conversation that one thread holds by itself.
+
+    What is sent goes out when the next thing is read: messages that belong together leave together,
+    and wake the other side once.
+    """
 
     def __init__(self, base: socket.socket | paramiko.Channel, deadline: float, timeout: float) -> None:
         """Wrap a connected socket, or a channel through a jump host."""
@@ -57,7 +61,7 @@ class Wire:
         self._deadline = deadline
         self._timeout = timeout
         self._buffer = b""
-        self._closed = False
+        self._unsent = b""
         self._tcp = base if isinstance(base, socket.socket) and base.family != socket.AF_UNIX else None
         self._armed = float("inf")
         if self._tcp is not None:
@@ -80,12 +84,9 @@ class Wire:
         return chunk
 
     def send(self, data: bytes) -> int:
-        """Send some of the data and return how much."""
-        self._arm()
-        try:
-            return self._base.send(data)
-        except (TimeoutError, BlockingIOError):
-            raise self._fail(timed_out(self._timeout, self.phase)) from None
+        """Take the data, all of it; it goes out before the next read."""
+        self._unsent += data
+        return len(data)
 
     def settimeout(self, seconds: float | None) -> None:
         """Do nothing: the deadline holds, and without this paramiko wakes ten times a second."""
@@ -98,24 +99,26 @@ class Wire:
         return self._base.getpeername()
 
     def close(self) -> None:
-        """End the conversation; whoever is reading sees its end."""
-        if not self._closed:
-            self._closed = True
-            try:
-                if isinstance(self._base, socket.socket):
-                    self._base.shutdown(socket.SHUT_RDWR)
-                else:
-                    self._base.close()
-            except OSError:
-                pass  # the other side was quicker
+        """Do nothing: paramiko calls it in its loop, and `release` comes right after that."""
 
     def release(self) -> None:
-        """Give the descriptor back. Only once nobody reads any more."""
-        self.close()
+        """End the connection and give the descriptor back. Only once nobody reads any more."""
         self._base.close()
+
+    def flush(self) -> None:
+        """Send what has not been sent yet."""
+        data, self._unsent = self._unsent, b""
+        try:
+            self._base.sendall(data)
+        except (TimeoutError, BlockingIOError):
+            raise self._fail(timed_out(self._timeout, self.phase)) from None
+        except OSError:
+            pass  # it has hung up; what it said before that can still be read
 
     def _receive(self) -> bytes:
         self._arm()
+        if self._unsent:
+            self.flush()
         try:
             chunk = self._base.recv(_CHUNK)
         except (TimeoutError, BlockingIOError):
