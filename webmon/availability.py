@@ -60,7 +60,7 @@ def memory_pct(gpu: Gpu) -> float | None:
 
 def is_idle(gpu: Gpu, processes: Sequence[Process] | None, rules: Rules) -> bool:
     """Tell whether the card is doing nothing just now. Unknown is not idle."""
-    if processes is not None and not _using(processes, rules):
+    if processes is not None and not processes:
         memory = memory_pct(gpu)
         if memory is not None and memory < UNTOUCHED_MEMORY_PCT:
             return True

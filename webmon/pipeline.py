@@ -62,7 +62,7 @@ def render(config: Config, folder: Path, site: Path) -> Snapshot:
 
 
 def _spare_work() -> None:
-    """Leave out what a short run has no use for: measured, a tenth and a sixth of its CPU time."""
+    """Leave out what a short run has no use for (benchmarks/README.md)."""
     # Collecting garbage: a poll makes little of it, and ends.
     gc.set_threshold(100_000, 50, 50)
     # numpy's linear algebra starts a thread for each core when it is imported, used or not.
@@ -79,6 +79,5 @@ def _mask_key(folder: Path) -> bytes:
             return path.read_bytes()
         except FileNotFoundError:
             make_folder(folder)
-            write(path, secrets.token_bytes(32))
-            path.chmod(0o600)
+            write(path, secrets.token_bytes(32), mode=0o600)
             return path.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -268,7 +269,9 @@ def test_each_host_has_the_line_that_is_its_own(start_sshd: Callable[..., Sshd],
         [Pretended(settings=[f"AuthorizedKeysFile {file}"]) for file in files], first_address=21
     )
     state.write_text(server.state_file(1).read_text())
-    other.write_text(f'#!/bin/sh\nWEBMON_STANDIN={state} exec python3 -I -S {STANDIN} "$@"\n')
+    other.write_text(
+        f'#!/bin/sh\nWEBMON_STANDIN={state} exec python3 -I -S {shlex.quote(str(STANDIN))} "$@"\n'
+    )
     other.chmod(0o755)
     own = {server.names[1]: {"nvidia_smi": str(other), "timeout": 15}}
     config = write_config(tmp_path, server.common(), own)

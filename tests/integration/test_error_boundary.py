@@ -192,7 +192,6 @@ def test_a_full_disk(config, small_disk, pages):
     assert (data / "latest").resolve() != before
 
 
-@pytest.mark.xfail(reason="store/lock.py writes its process id outside of storing()", strict=False)
 def test_a_disk_that_is_full_before_the_first_poll(config, small_disk):
     """Not even the lock fits."""
     _fill(small_disk, but_for=0)

@@ -27,7 +27,7 @@ def machine(tmp_path):
         folder = tmp_path / "bin"
         folder.mkdir()
         (tmp_path / "state.json").write_text(json.dumps(state))
-        script = script or f'exec {shlex.quote(sys.executable)} -I -S {STANDIN} "$@"'
+        script = script or f'exec {shlex.quote(sys.executable)} -I -S {shlex.quote(str(STANDIN))} "$@"'
         (folder / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
         (folder / "nvidia-smi").chmod(0o755)
         environment = {

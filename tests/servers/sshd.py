@@ -144,7 +144,10 @@ class Sshd:
         for number, (address, host) in enumerate(zip(self.addresses, hosts, strict=True)):
             programs = self.folder / f"bin-{number}"
             programs.mkdir()
-            script = host.nvidia_smi or f'exec {shlex.quote(sys.executable)} -I -S {STANDIN} "$@"'
+            script = (
+                host.nvidia_smi
+                or f'exec {shlex.quote(sys.executable)} -I -S {shlex.quote(str(STANDIN))} "$@"'
+            )
             (programs / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
             (programs / "nvidia-smi").chmod(0o755)
             self.state_file(number).write_text(json.dumps(host.state))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -62,7 +63,9 @@ class Machine:
     def says(self, state: dict[str, Any]) -> Machine:
         """Give it an nvidia-smi that answers as this state says."""
         self.state.write_text(json.dumps(state), encoding="utf-8")
-        return self.program("nvidia-smi", f'exec {sys.executable} -I -S {STANDIN} "$@"')
+        return self.program(
+            "nvidia-smi", f'exec {shlex.quote(sys.executable)} -I -S {shlex.quote(str(STANDIN))} "$@"'
+        )
 
     def program(self, name: str, text: str) -> Machine:
         """Give it a program that is a shell script; its calls are counted."""

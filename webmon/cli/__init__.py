@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """Run as a program, and leave at once: taking pandas and paramiko apart costs 70 ms for nothing."""
+    """Run as a program, and leave at once: taking pandas and paramiko apart costs time for nothing."""
     code = main()
     sys.stderr.flush()
     os._exit(code)

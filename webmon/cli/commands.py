@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
 
+    from webmon.collect.assemble import Answer
     from webmon.config import Config
 
 
@@ -49,8 +50,14 @@ def _ask_and_save(options: Namespace, config: Config) -> None:
 
     progress = Progress(len(config.hosts), shown=sys.stderr.isatty() and not options.quiet)
     warnings: list[str] = []
+    remarks: dict[str, tuple[str, ...]] = {}
+
+    def on_answer(answer: Answer) -> None:
+        progress(answer)
+        remarks[answer.host] = getattr(answer.result, "remarks", ())
+
     try:
-        snapshot = pipeline.fetch(config, _data(options, config), progress, warnings.append)
+        snapshot = pipeline.fetch(config, _data(options, config), on_answer, warnings.append)
     finally:
         progress.clear()
     for warning in warnings:
@@ -59,6 +66,8 @@ def _ask_and_save(options: Namespace, config: Config) -> None:
         for host in snapshot.hosts:
             error = f": {host.error}" if host.error else ""
             _say(options, f"{host.host}: {host.status} in {host.duration_ms} ms{error}")
+            for remark in remarks.get(host.host, ())[:3]:
+                _say(options, f"{host.host}: it also said: {remark}")
     _say(options, snapshot.summary())
 
 

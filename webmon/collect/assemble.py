@@ -106,7 +106,7 @@ def _unread(gpu: Gpu) -> Gpu:
 def _judged(
     reading: Reading, past: _Past, rules: Rules, privacy: Privacy, now: datetime
 ) -> tuple[list[Gpu], list[Process]]:
-    measured = reading.gpus
+    measured = _identified(reading.gpus, past.gpus)
     if not measured:
         # It answered, but not for its GPUs (no driver …): the cards that it had are still there.
         return [_unread(gpu) for gpu in past.gpus], []
@@ -120,7 +120,7 @@ def _judged(
         gpu.uuid: gpu.idle_since for gpu in past.gpus if gpu.uuid
     }
     gpus: list[Gpu] = []
-    for gpu in _identified(measured, past.gpus):
+    for gpu in measured:
         on_it = None if reading.processes is None else [*by_gpu.get(gpu.uuid, ()), *strays]
         idle_since = (idle_before.get(gpu.uuid) or now) if is_idle(gpu, on_it, rules) else None
         state = state_of(gpu, on_it, rules, now=now, idle_since=idle_since)

@@ -83,6 +83,11 @@ def is_trouble(line: str) -> bool:
     return _saying(line) is not None
 
 
+def is_warning(line: str) -> bool:
+    """Tell whether this line warns of something that leaves the rows as good as ever."""
+    return _INFOROM.search(line) is not None
+
+
 def no_rows(lines: list[str], code: int | None) -> Problem:
     """Explain an answer without a single GPU."""
     for line in lines:
@@ -124,14 +129,14 @@ def unknown_processes() -> Problem:
     return Problem(
         "no-processes",
         "the list of processes could not be had, so no GPU here counts as free",
-        "Run `nvidia-smi --query-compute-apps=pid --format=csv` there by hand",
+        "Run `nvidia-smi --query-compute-apps=pid --format=csv` there; if it is slow, raise `timeout`",
     )
 
 
 def rows_with_trouble(lines: list[str], code: int | None) -> Problem | None:
     """Explain an answer that has all its rows and yet complains."""
     for line in lines:
-        if _INFOROM.search(line):
+        if is_warning(line):
             return Problem("inforom", line[:300], "The readings are good; plan to have the card checked")
         if saying := _saying(line):
             return Problem(saying.reason, line[:300], saying.remedy)

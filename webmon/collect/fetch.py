@@ -7,6 +7,7 @@ import secrets
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from webmon.collect import local
 from webmon.collect.assemble import Answer
 from webmon.collect.parse import parse
 from webmon.collect.probe import TOKEN_DIGITS
-from webmon.errors import HostError
+from webmon.errors import HostError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +63,16 @@ def _shared_connections(config: Config) -> Ssh | None:
     return Ssh(config)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A host that is being asked: by whom, and since when."""
+
+    host: HostSettings
+    worker: threading.Thread
+    started: float
+    checked_at: datetime
+
+
 class _Poll:
     """One round over all hosts. Workers take one host after the other; the caller's thread watches."""
 
@@ -79,7 +90,7 @@ class _Poll:
         self._on_answer = on_answer
         self._when_all_are_asked: Callable[[], None] | None = when_all_are_asked
         self._workers: list[threading.Thread] = []
-        self._running: dict[str, tuple[HostSettings, float, datetime]] = {}
+        self._running: dict[str, _Asked] = {}
         self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._answers: dict[str, Answer] = {}
 
@@ -88,21 +99,34 @@ class _Poll:
             self._start_workers()
             self._take_answers()
             self._give_up_on_the_lost()
+        self._tell_that_all_are_asked()
         return self._answers
 
     def _start_workers(self) -> None:
         lately = time.monotonic() - _PATIENCE_S
-        silent = sum(started < lately for _, started, _ in list(self._running.values()))
+        silent = sum(asked.started < lately for asked in list(self._running.values()))
         wanted = min(self._jobs + silent, max(self._jobs, _MAX_WAITING))
         self._workers = [worker for worker in self._workers if worker.is_alive()]
         for _ in range(min(wanted - len(self._workers), len(self._waiting))):
             # Daemons: a lookup or a driver that hangs for good must not keep the program.
             worker = threading.Thread(target=self._work, daemon=True, name="webmon worker")
+            try:
+                worker.start()
+            except RuntimeError:
+                if not self._workers:
+                    raise StorageError(
+                        "not one thread could be started",
+                        "Raise the limit of processes (ulimit -u, TasksMax)",
+                    ) from None
+                break  # those that work take the other hosts, one after the other
             self._workers.append(worker)
-            worker.start()
-        if not self._waiting and self._when_all_are_asked is not None:
-            self._when_all_are_asked()
-            self._when_all_are_asked = None
+        if not self._waiting:
+            self._tell_that_all_are_asked()
+
+    def _tell_that_all_are_asked(self) -> None:
+        tell, self._when_all_are_asked = self._when_all_are_asked, None
+        if tell is not None:
+            tell()
 
     def _work(self) -> None:
         while True:
@@ -110,7 +134,8 @@ class _Poll:
                 host = self._waiting.popleft()
             except IndexError:
                 return
-            self._running[host.name] = (host, time.monotonic(), datetime.now(UTC))
+            now = datetime.now(UTC)
+            self._running[host.name] = _Asked(host, threading.current_thread(), time.monotonic(), now)
             self._ask(host)
 
     def _take_answers(self) -> None:
@@ -125,15 +150,18 @@ class _Poll:
 
     def _give_up_on_the_lost(self) -> None:
         now = time.monotonic()
-        for name, (host, started, checked_at) in list(self._running.items()):
-            if now > started + host.timeout + _GRACE_S:
+        for name, asked in list(self._running.items()):
+            host = asked.host
+            if now > asked.started + host.timeout + _GRACE_S:
                 self._running.pop(name, None)
+                # Its thread may never come back, and takes no place from the others.
+                self._workers = [worker for worker in self._workers if worker is not asked.worker]
                 error = HostError(
                     "timeout",
-                    f"no answer within {host.timeout:g} s, looking up its name",
-                    "Is the name server well? It is not needed with hostname = under its [host] section",
+                    f"no answer within {host.timeout:g} s, before it could be connected to",
+                    "A name server or an ssh agent that does not answer? `ssh` to the host should hang too",
                 )
-                self._keep(_answer(host, error, checked_at, now - started))
+                self._keep(_answer(host, error, asked.checked_at, now - asked.started))
 
     def _keep(self, answer: Answer) -> None:
         self._answers[answer.host] = answer
@@ -150,7 +178,7 @@ class _Poll:
             result = HostError(
                 "internal",
                 f"webmon failed on this host: {type(error).__name__}: {error}",
-                "Please report this; `webmon -v fetch` has more",
+                "Please report this",
             )
         self._done.put(_answer(host, result, checked_at, time.monotonic() - started))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from webmon.model import Process
 
+_ARGUMENTS = re.compile(r"\s(?:-|[^\s=]+=)")
 _PYTHON = re.compile(r"^(?:python|pypy)[0-9.]*$")
 
 
@@ -29,8 +30,10 @@ class Privacy:
             return replace(process, user=user, name=None, command=None)
         if self.command == "full":
             return replace(process, user=user)
-        # A process may have its arguments in its name, as a browser's do.
-        name = (process.name or "").partition(" -")[0].strip() or None
+        # A process may have its arguments in its name, as a browser's do; or its user, in a path.
+        name = _ARGUMENTS.split(process.name or "", maxsplit=1)[0].strip() or None
+        if name and self.users == "mask":
+            name = name.rpartition("/")[2] or None
         return replace(process, user=user, name=name, command=program(process.command, process.name))
 
     def user(self, name: str) -> str:

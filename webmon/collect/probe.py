@@ -149,7 +149,7 @@ main "$@"
 @lru_cache(maxsize=64)
 def script(nvidia_smi: str = "nvidia-smi", timeout: float = 20.0) -> str:
     """Return the probe, without its comments, for a host that has `timeout` seconds in all."""
-    gpu_seconds = max(1, int((timeout - 2) * 2 / 3))
+    gpu_seconds = max(1, int((timeout - 2) / 2))
     values = {
         "TOKEN_PATTERN": "[0-9a-f]" * TOKEN_DIGITS,
         "PID_PATTERN": "|".join("[1-9]" + "[0-9]" * more for more in range(PID_DIGITS)),

@@ -28,7 +28,9 @@ def read(
     section = next((s for s in sections if s.name == "processes"), None)
     if section is None:
         return None
-    if section.code != 0 or len(section.lines) > probe.MAX_PROCESSES:
+    # A corrupted infoROM is a warning, with a code of its own; the rows are whole.
+    warned = section.code == 14 and any(diagnose.is_warning(line) for line in section.lines)
+    if (section.code != 0 and not warned) or len(section.lines) > probe.MAX_PROCESSES:
         remarks += [clean(line)[:300] for line in section.lines[:5]]
         return None
     index = {gpu.uuid: gpu.index for gpu in gpus}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+# More than any honest section has, and few enough to look at each.
+MAX_LINES = 20_000
+
 
 @dataclass(slots=True)
 class Section:
@@ -26,6 +29,6 @@ def split(text: str, token: str) -> list[Section]:
                 sections.append(Section(name, args))
             elif sections and args.isascii() and args.isdigit():
                 sections[-1].code = int(args[:4])
-        elif sections and line.strip():
+        elif sections and line.strip() and len(sections[-1].lines) < MAX_LINES:
             sections[-1].lines.append(line)
     return sections

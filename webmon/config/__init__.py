@@ -10,6 +10,7 @@ from typing import Any
 from webmon.availability import Rules
 from webmon.config import dialect, schema
 from webmon.config.hosts import Sourced, resolve_hosts
+from webmon.config.paths import expanded
 from webmon.config.settings import (
     Config,
     DataSettings,
@@ -27,12 +28,12 @@ __all__ = ["Config", "HostSettings", "find", "load"]
 def find(given: str | None = None) -> Path:
     """Return the configuration file to use: the one given, or the first of the usual places."""
     if given:
-        return Path(given).expanduser()
+        return expanded(given)
     if from_environment := os.environ.get("WEBMON_CONFIG"):
-        return Path(from_environment).expanduser()
+        return expanded(from_environment)
     places = _usual_places()
     for place in places:
-        if place.is_file():
+        if os.path.isfile(place):
             return place
     looked = ", ".join(str(place) for place in places)
     raise ConfigError(
@@ -89,7 +90,7 @@ def _usual_places() -> list[Path]:
     xdg = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return [
         Path("config.ini"),
-        Path(xdg).expanduser() / "webmon" / "config.ini",
+        Path(os.path.expanduser(xdg)) / "webmon" / "config.ini",
         Path("/etc/webmon/config.ini"),
     ]
 
@@ -196,14 +197,14 @@ def _refused(key: str, error: ValueError, where: str) -> ConfigError:
 
 
 def _path(base: Path, text: str) -> Path:
-    return base / Path(text).expanduser()
+    return base / expanded(text)
 
 
 def _template_folder(document: dialect.Document, base: Path, text: str | None) -> Path | None:
     if text is None:
         return None
     folder = _path(base, text)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise ConfigError(
             f"site.templates: there is no folder {folder}",
             "Make it, or remove the line",

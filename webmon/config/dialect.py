@@ -92,11 +92,15 @@ def _quoted_key(match: re.Match[str], rest: list[str]) -> list[str]:
         for count in range(2, len(rest) + 1):
             if _starts_something(rest[count - 1]):
                 break
-            joined = "\n".join([f"x = {value}", *rest[1:count]])
-            if _is_toml(joined):
-                return rest[:count]
-    if value[:1] in ('"', "'") and value.count(value[0]) % 2:
-        return rest[:1]  # a quote that is not closed: TOML says so
+            # Only a line that may be the last one is worth a try: long lists have many lines.
+            if rest[count - 1].rstrip().endswith(("]", '"""', "'''")) or "#" in rest[count - 1]:
+                joined = "\n".join([f"x = {value}", *rest[1:count]])
+                if _is_toml(joined):
+                    return rest[:count]
+    if value[:1] in ('"', "'"):
+        quotes = value.count(value[0])
+        if quotes % 2 or (quotes == 2 and value.endswith(value[0])):
+            return rest[:1]  # not closed, or with a backslash that means nothing: TOML says so
     continued = _continuation(value, rest)
     bare = [_INLINE_COMMENT.sub("", part).strip() for part in [match["value"], *continued]]
     joined = ", ".join(part.rstrip(",") for part in bare if part.strip(",")) if continued else bare[0]

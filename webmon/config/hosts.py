@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webmon.config import hostlist, schema
+from webmon.config.paths import expanded
 from webmon.config.settings import HostSettings
 from webmon.config.ssh_config import Value, expand_tokens, local_user
 from webmon.errors import ConfigError
@@ -181,13 +182,13 @@ class _Resolver:
             self._sources["key_filename"] = _short(files[0].where) if files else "default"
             return None
         self._sources["key_filename"] = source
-        return self._base / Path(value).expanduser()
+        return self._base / expanded(value, source)
 
     def _known_hosts(self, tokens: dict[str, Any]) -> tuple[Path, ...]:
         value, source = self._said("known_hosts")
         if source:
             self._sources["known_hosts"] = source
-            return (self._base / Path(value).expanduser(),)
+            return (self._base / expanded(value, source),)
         found = self._ssh.get("userknownhostsfile")
         self._sources["known_hosts"] = _short(found[0].where) if found else "default"
         users = found[0].text.split() if found else list(_USER_KNOWN_HOSTS)
@@ -222,7 +223,9 @@ class _Resolver:
             return ()
         # A gateway that is monitored too is not reached through itself.
         itself = (self._host.name, self._host.address)
-        return tuple(self._hop(hop, source) for hop in hops if (hop.name, hop.address) != itself)
+        ways = [self._hop(hop, source) for hop in hops if (hop.name, hop.address) != itself]
+        # The first gateway may itself be behind another one, as ~/.ssh/config says.
+        return (*ways[0].jumps, *ways) if ways else ()
 
     def _hop(self, hop: HostName, source: str) -> HostSettings:
         if hop.name in self._via or len(self._via) > 8:
@@ -236,7 +239,7 @@ class _Resolver:
 
 
 def _paths(names: tuple[str, ...]) -> tuple[Path, ...]:
-    return tuple(Path(name).expanduser() for name in names)
+    return tuple(Path(os.path.expanduser(name)) for name in names)
 
 
 def _short(where: str) -> str:

@@ -141,7 +141,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
     "data": {
         "dir": Key(text, "data"),
         "keep_days": Key(whole(1, 36500), 90),
-        "keep_snapshots": Key(whole(1, 100_000), 36),
+        "keep_snapshots": Key(whole(2, 100_000), 36),
     },
     "site": {
         "dir": Key(text, "site"),

@@ -17,6 +17,7 @@ import socket
 from collections import defaultdict
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 SYSTEM_FILE = Path("/etc/ssh/ssh_config")
@@ -49,7 +50,7 @@ class SshConfig:
         self._blocks: list[_Block] = []
         self._exact: dict[str, list[int]] = defaultdict(list)
         self._general: list[int] = []
-        for path in files if files is not None else [Path("~/.ssh/config").expanduser(), SYSTEM_FILE]:
+        for path in files if files is not None else [Path(os.path.expanduser("~/.ssh/config")), SYSTEM_FILE]:
             self._read(path, [], 0)
         for number, block in enumerate(self._blocks):
             exact = _exact_names(block)
@@ -128,10 +129,15 @@ def expand_tokens(text: str, *, host: str, original: str, user: str, port: int) 
 
 def local_user() -> str:
     """Return who runs webmon, as ssh sees it: by the user id, whatever the environment says."""
+    return _user_name(os.getuid())
+
+
+@cache
+def _user_name(uid: int) -> str:
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
+        return pwd.getpwuid(uid).pw_name
     except KeyError:
-        return str(os.getuid())
+        return str(uid)
 
 
 def _words(line: str) -> tuple[str, list[str]]:
@@ -144,13 +150,23 @@ def _words(line: str) -> tuple[str, list[str]]:
         rest = f"{value} {rest}"
     rest = rest.strip().removeprefix("=").strip()
     try:
-        return key.lower(), shlex.split(rest, comments=True)
+        return key.lower(), list(_lexer(rest))
     except ValueError:
         return key.lower(), rest.split()
 
 
+def _lexer(text: str) -> shlex.shlex:
+    """Split at spaces, quotes honoured; a backslash is a letter like any other."""
+    lexer = shlex.shlex(text, posix=True)
+    lexer.whitespace_split = True
+    lexer.escape = ""
+    return lexer
+
+
 def _included(args: list[str], path: Path) -> list[Path]:
-    base = SYSTEM_FILE.parent if path.is_relative_to(SYSTEM_FILE.parent) else Path("~/.ssh").expanduser()
+    base = (
+        SYSTEM_FILE.parent if path.is_relative_to(SYSTEM_FILE.parent) else Path(os.path.expanduser("~/.ssh"))
+    )
     found: list[Path] = []
     for arg in args:
         pattern = os.path.join(base, os.path.expanduser(arg))

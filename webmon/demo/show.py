@@ -105,6 +105,7 @@ def _own_or_temporary(folder: Path | None) -> Path:
 def _cluster(folder: Path, *, refresh: int) -> Iterator[Config]:
     """Start the pretended hosts, write the configuration that reaches them, and read it."""
     folder = folder.absolute()
+    _check_is_own(folder / "config.ini")
     user_key, host_key = paramiko.ECDSAKey.generate(), paramiko.ECDSAKey.generate()
     servers: dict[str, HostServer] = {}
     try:
@@ -127,6 +128,12 @@ def _cluster(folder: Path, *, refresh: int) -> Iterator[Config]:
     finally:
         for server in servers.values():
             server.close()
+
+
+def _check_is_own(config: Path) -> None:
+    """Leave a configuration alone that somebody has written."""
+    if config.exists() and not config.read_bytes().startswith(_CONFIG.split("\n", 1)[0].encode()):
+        raise ConfigError(f"{config} is not of the demo", "Name another folder: --dir")
 
 
 def _config_text(ports: dict[str, int], refresh: int) -> str:

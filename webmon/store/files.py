@@ -42,14 +42,14 @@ def make_folder(path: Path) -> None:
         folder.chmod(FOLDER_MODE)
 
 
-def write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes, mode: int = FILE_MODE) -> None:
     """Replace a file: readers see the old one or the new one, whole."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "wb") as file:
             file.write(content)
-            os.fchmod(file.fileno(), FILE_MODE)
+            os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

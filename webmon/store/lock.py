@@ -30,8 +30,9 @@ def hold(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             holder = os.pread(descriptor, 40, 0).decode("ascii", "replace").strip()
             raise Locked(f"process {holder}" if holder.isdigit() else "another process") from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        with storing(folder):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
         os.close(descriptor)

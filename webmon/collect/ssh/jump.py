@@ -45,6 +45,7 @@ class _GatewayWire(Wire):
 
     def close(self) -> None:
         """End the conversation; whoever is reading sees its end."""
+        self._closed = True
         try:
             self._link.shutdown(socket.SHUT_RDWR)
         except (OSError, EOFError, paramiko.SSHException):
@@ -119,8 +120,11 @@ class Gateways:
                 try:
                     way.transport = retried(lambda: self._log_in(jumps, deadline), deadline)
                 except HostError as error:
-                    way.failure = _behind(jumps[-1], error)
-                    raise way.failure from None
+                    failure = _behind(jumps[-1], error)
+                    # A host with less time than the gateway's own says nothing about the gateway.
+                    if error.reason != "timeout" or timeout >= jumps[-1].timeout:
+                        way.failure = failure
+                    raise failure from None
             return way.transport
         finally:
             way.lock.release()

@@ -34,6 +34,7 @@ class KnownHosts:
     _plain: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     _hashed: list[tuple[bytes, bytes, tuple[str, str]]] = field(default_factory=list)
     _patterns: list[tuple[list[str], tuple[str, str]]] = field(default_factory=list)
+    _found: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     _revoked: set[tuple[str, str]] = field(default_factory=set)
 
     @classmethod
@@ -55,6 +56,11 @@ class KnownHosts:
 
     def keys(self, name: str) -> set[tuple[str, str]]:
         """Return the keys that are known for a host, called as known_hosts calls it."""
+        if name not in self._found:
+            self._found[name] = self._search(name)
+        return self._found[name]
+
+    def _search(self, name: str) -> set[tuple[str, str]]:
         found = set(self._plain.get(name, ()))
         encoded = name.encode()
         for salt, digest, key in self._hashed:
@@ -91,6 +97,7 @@ class KnownHosts:
 
     def take_plain(self, names: list[str], key: tuple[str, str]) -> None:
         """Remember a key for hosts whose names are not hashed."""
+        self._found.clear()
         if any(set(name) & set("*?!") for name in names):
             self._patterns.append((names, key))
         else:

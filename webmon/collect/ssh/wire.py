@@ -62,6 +62,7 @@ class Wire:
         self._timeout = timeout
         self._buffer = b""
         self._unsent = b""
+        self._closed = False  # paramiko looks at it, as every socket has it
         self._tcp = base if isinstance(base, socket.socket) and base.family != socket.AF_UNIX else None
         self._armed = float("inf")
         if self._tcp is not None:
@@ -203,7 +204,11 @@ def connect(address: str, port: int, deadline: float, timeout: float) -> socket.
         left = deadline - time.monotonic()
         if left <= 0:
             break
-        connection = socket.socket(family, kind, protocol)
+        try:
+            connection = socket.socket(family, kind, protocol)
+        except OSError as error:  # no IPv6 in this kernel, say: the next address may do
+            problem = problem or _not_connected(error, address, port, timeout)
+            continue
         connection.settimeout(left / (len(found) - position))
         try:
             connection.connect(target)
@@ -220,6 +225,12 @@ def _not_connected(error: OSError, address: str, port: int, timeout: float) -> H
         return timed_out(timeout, "connecting")
     if isinstance(error, ConnectionResetError):
         return dropped()
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return HostError(
+            "internal",
+            f"webmon may open no more files: {error.strerror}",
+            "Raise the limit (ulimit -n), or ask fewer hosts at the same time: jobs =",
+        )
     if isinstance(error, ConnectionRefusedError):
         return HostError(
             "refused",
