@@ -103,3 +103,12 @@ def test_the_hosts_of_the_demo_are_no_special_case():
         *folder.glob("store/*.py"),
     ]:
         assert "webmon.demo" not in path.read_text(), path
+
+
+def test_a_configuration_of_somebody_is_left_alone(tmp_path):
+    """`--dir .` in a folder that is in use."""
+    (tmp_path / "config.ini").write_text("[common]\nhosts = mine\n")
+    done = webmon("demo", "--once", "--dir", tmp_path)
+    assert done.returncode == 2
+    assert "is not of the demo. Name another folder: --dir" in done.stderr
+    assert (tmp_path / "config.ini").read_text() == "[common]\nhosts = mine\n"

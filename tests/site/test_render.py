@@ -8,11 +8,10 @@ import re
 import stat
 import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from conftest import TAKEN
 
 from webmon.errors import ConfigError, DataError
 from webmon.model import Snapshot
@@ -20,6 +19,7 @@ from webmon.publish.render import render
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
+TAKEN = datetime(2026, 11, 18, 8, 20, tzinfo=UTC)
 
 
 def read(folder):
@@ -199,3 +199,17 @@ def test_hosts_whose_names_differ_only_in_odd_characters_have_pages_of_their_own
     page = index(make_site(Snapshot(TAKEN, hosts)))
     anchors = re.findall(r'<section class="host down" id="([^"]*)"', page)
     assert sorted(anchors) == ["A_1_3", "_", "__", "a_1", "a_1_2"]
+
+
+def test_what_a_killed_run_has_left_is_cleared(make_site):
+    """Half-written files, once they are an hour old; nothing else."""
+    folder = make_site()
+    old, new, other = (
+        folder / name for name in (".index.html.0123abcd", ".index.html.ffffffff", ".htaccess")
+    )
+    for path in (old, new, other):
+        path.write_text("x")
+    for path in (old, other):
+        os.utime(path, (time.time() - 4000, time.time() - 4000))
+    make_site()
+    assert (old.exists(), new.exists(), other.exists()) == (False, True, True)

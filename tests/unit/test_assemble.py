@@ -287,3 +287,12 @@ def test_what_is_ignored_is_judged_before_privacy_hides_it():
     now = snapshot(reading(gpu(0), processes=(desktop,)), privacy=Privacy("none", "mask"))
     assert now.gpus[0].state == "free"
     assert now.processes[0].name is None
+
+
+def test_a_process_on_a_lost_card_leaves_the_others_free():
+    """The lost card is the one that is missing, so the process is on that one."""
+    before = Snapshot(EARLIER, (Host("gpu01"),), tuple(gpu(index) for index in range(3)))
+    reading = Reading((gpu(0), lost(1), gpu(2)), (process(1),), Problem("lost-gpu", "1 of 3"))
+    now = assemble([Answer("gpu01", reading, NOW, 5)], before, Rules(), Privacy(), NOW)
+    assert [card.state for card in now.gpus] == ["free", "faulty", "free"]
+    assert now.gpus[1].users == ("alice",)

@@ -297,3 +297,10 @@ def test_free_means_all_of_it(gpu, processes, rules, idle_for):
     if state == "held":
         assert idle_for is not None
         assert idle_for >= rules.held_after_min
+
+
+def test_a_card_that_computes_for_an_ignored_process_is_not_free():
+    """Only a card without any process may read 100 % and be idle all the same."""
+    gpu = Gpu("h", 0, "GPU-0", "A6000", utilization_pct=87, memory_used_mib=4, memory_total_mib=1000)
+    assert judge(gpu, [process("Xorg")]) == "busy"
+    assert judge(gpu, []) == "free"

@@ -10,6 +10,7 @@ import pytest
 
 from webmon import config
 from webmon.availability import IGNORED_PROCESSES, Rules
+from webmon.errors import ConfigError
 from webmon.resources import resource
 
 WEB_GPU_MONITOR = (
@@ -278,3 +279,18 @@ templates = mine
     assert loaded.data.dir == base / ".." / "data"
     assert (loaded.site.dir, loaded.site.templates) == (Path("/var/www/gpus"), base / "mine")
     assert config.load(Path("etc/config.ini")).data.dir == base / ".." / "data"
+
+
+def test_a_backslash_is_no_reason_to_take_quotes_for_letters(file):
+    """`"CORP\\alice"` is no TOML; in single quotes, or without any, it is a name."""
+    with pytest.raises(ConfigError, match=r"config\.ini:2: .*escape"):
+        file.load('[common]\nuser = "CORP\\alice"\nhosts = gpu01\n')
+    assert file.host("[common]\nuser = 'CORP\\alice'\nhosts = gpu01\n").user == "CORP\\alice"
+    assert file.host("[common]\nuser = CORP\\alice\nhosts = gpu01\n").user == "CORP\\alice"
+
+
+@pytest.mark.parametrize("line", ["key_filename = ~nosuchuser/key", '[data]\ndir = "~nosuchuser/data"'])
+def test_nobodys_home_folder_is_a_clear_error(file, line):
+    """One line, with the remedy."""
+    with pytest.raises(ConfigError, match=r"~nosuchuser is nobody's home folder\. Write the path in full"):
+        file.load(f"[common]\nhosts = gpu01\n{line}\n")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from webmon.errors import ConfigError
 from webmon.publish.pages import pages
 from webmon.resources import resource
-from webmon.store.files import make_folder, storing, write, write_if_changed
+from webmon.store.files import clear_leftovers, make_folder, storing, write, write_if_changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,6 +61,7 @@ def render(
         for path, content in files:
             write_if_changed(folder / path, content)
         _remove_gone(folder, [path for path, _ in files])
+        clear_leftovers(folder)
 
 
 def _assets() -> dict[str, tuple[str, bytes]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import re
 import secrets
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
 # Readable by the web server; a temporary file would start as 0600.
 FILE_MODE = 0o644
 FOLDER_MODE = 0o755
+
+# A temporary file's name: that of the file, and eight digits.
+_LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}")
+_LEFTOVER_AGE_S = 3600
 
 
 @contextmanager
@@ -56,6 +63,15 @@ def write(path: Path, content: bytes, mode: int = FILE_MODE) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove what a run that was killed in the middle of writing has left behind, an hour ago or more."""
+    for path in folder.rglob(".*"):
+        if _LEFTOVER.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S:
+                    path.unlink()
 
 
 def write_if_changed(path: Path, content: bytes) -> bool:

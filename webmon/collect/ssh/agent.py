@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 from typing import Any
 
@@ -32,8 +33,8 @@ class Agent(paramiko.agent.AgentSSH):
         try:
             connection.connect(path)
             return cls(connection)
-        except (paramiko.SSHException, OSError):
-            connection.close()
+        except (paramiko.SSHException, OSError, ValueError, TypeError, struct.error):
+            connection.close()  # nobody there, or somebody who talks of something else
             return None
 
     def held(self) -> list[AgentKey]:

@@ -51,6 +51,7 @@ class Keyring:
     def __init__(self) -> None:
         """Read nothing yet."""
         self._lock = threading.RLock()
+        self._is_closed = False
         self._files: dict[Path, Any] = {}
         self._candidates: dict[tuple[object, ...], list[Key]] = {}
         self._agents: dict[str, Agent | None] = {}
@@ -96,12 +97,20 @@ class Keyring:
         )
 
     def close(self) -> None:
-        """End the connections to agents."""
-        with self._lock:
-            for agent in self._agents.values():
-                if agent is not None:
-                    agent.close()
-            self._agents.clear()
+        """End the connections to agents; one that hangs is not waited for, and ends by itself."""
+        self._is_closed = True
+        if not self._lock.acquire(timeout=0.2):
+            return
+        try:
+            self._hang_up()
+        finally:
+            self._lock.release()
+
+    def _hang_up(self) -> None:
+        for agent in self._agents.values():
+            if agent is not None:
+                agent.close()
+        self._agents.clear()
 
     def _from_file_or_agent(self, path: Path, agent: str | None) -> Key:
         with self._lock:
@@ -127,6 +136,9 @@ class Keyring:
             if socket_path not in self._agents:
                 self._agents[socket_path] = Agent.at(socket_path)
             agent = self._agents[socket_path]
+            if self._is_closed:
+                self._hang_up()
+                return []
         return [Key(key, f"{key.label} (agent)") for key in agent.held()] if agent is not None else []
 
 
