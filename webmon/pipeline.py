@@ -63,8 +63,8 @@ def render(config: Config, folder: Path, site: Path) -> Snapshot:
 
 def _spare_work() -> None:
     """Leave out what a short run has no use for (benchmarks/README.md)."""
-    # Collecting garbage: a poll makes little of it, and ends.
-    gc.set_threshold(100_000, 50, 50)
+    # Collecting garbage: a poll makes little of it that is not freed at once.
+    gc.set_threshold(200_000, 50, 50)
     # numpy's linear algebra starts a thread for each core when it is imported, used or not.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

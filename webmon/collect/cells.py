@@ -56,5 +56,8 @@ def number(row: Mapping[str, str], column: str) -> float | None:
 
 def whole(row: Mapping[str, str], column: str) -> int | None:
     """Read a number and round it."""
+    cell = row.get(column, "")
+    if cell.isascii() and cell.isdigit() and len(cell) < 9:  # as nearly all of them are
+        return int(cell) if int(cell) <= _LIMITS[column] else None
     value = number(row, column)
     return None if value is None else round(value)

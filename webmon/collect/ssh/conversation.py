@@ -62,9 +62,12 @@ def hold(wire: Wire, login: Login) -> bytes:
     try:
         transport.start_client(event=cast("threading.Event", _Flag()))
         transport.run()
+        return conversation.answer()
     finally:
         wire.release()
-    return conversation.answer()
+        # A transport refers to itself in many places; freed now, it needs no garbage collector.
+        conversation.end()
+        vars(transport).clear()
 
 
 def arrange(transport: paramiko.Transport, host: HostSettings, known: known_hosts.KnownHosts) -> None:
@@ -153,7 +156,7 @@ class _Conversation(Packetizer):
 
     def answer(self) -> bytes:
         """Return what the probe printed; HostError if it did not come to its end."""
-        transport, self._transport = self._transport, None
+        transport = self._transport
         assert transport is not None
         error = transport.get_exception()
         channel = self._channel
@@ -170,6 +173,10 @@ class _Conversation(Packetizer):
         if self._wire.phase == "logging in" and error is None:  # it took its leave in good order
             raise refused(self._login.host, self._login.keys)
         raise explain(error, self._wire)
+
+    def end(self) -> None:
+        """Let go of everything."""
+        self._transport = self._channel = None
 
     def _take_next_step(self) -> None:
         """Do what the last message has made possible: check the host, log in, open the channel."""
