@@ -1,0 +1,59 @@
+"""Numbers, times and names as a person reads them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from webmon.publish import words
+
+
+@pytest.mark.parametrize(
+    ("used", "total", "shown"),
+    [
+        (29389, 81559, "28.7/80 GB"),
+        (0, 24576, "0/24 GB"),
+        (10240, 24576, "10/24 GB"),
+        (None, 24576, "–/24 GB"),  # noqa: RUF001
+        (512, None, "0.5/– GB"),  # noqa: RUF001
+        (None, None, "–"),  # noqa: RUF001
+    ],
+)
+def test_memory_is_told_in_gigabytes(used, total, shown):
+    """What is not known is a dash, and never 0."""
+    assert words.memory(used, total) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(-5, "0 s"), (59, "59 s"), (60, "1 min"), (3599, "59 min"), (7200, "2 h"), (86400 * 9, "9 d")],
+)
+def test_a_duration_is_told_in_its_largest_unit(seconds, shown):
+    """A clock that is ahead gives 0."""
+    assert words.duration(timedelta(seconds=seconds)) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "A100 80GB"),
+        ("NVIDIA H100 80GB HBM3", "H100 80GB"),
+        ("NVIDIA GeForce RTX 3090", "RTX 3090"),
+        ("Tesla V100-PCIE-32GB", "V100 32GB"),
+        ("GeForce GTX 1080 Ti", "GTX 1080 Ti"),
+        ("NVIDIA GB10", "GB10"),
+        ("NVIDIA", "NVIDIA"),
+        (None, "–"),  # noqa: RUF001
+    ],
+)
+def test_a_model_is_what_tells_cards_apart(name, short):
+    """Neither brand nor form."""
+    assert words.model(name) == short
+
+
+def test_a_host_with_different_models_names_each():
+    """With how many there are; a card that does not say its name is left out."""
+    assert words.models(["NVIDIA A100-SXM4-80GB"] * 2) == "A100 80GB"
+    assert words.models(["A100", "A100", "V100", None]) == "A100 ×2, V100 ×1"  # noqa: RUF001
+    assert words.models([]) == ""
