@@ -118,7 +118,21 @@ class _Transport(paramiko.Transport):
         """Do nothing; `run` is called by `hold`."""
 
 
-class _Conversation(Packetizer):
+class Untimed(Packetizer):
+    """A Packetizer without paramiko's timer thread for each handshake, which can outlive a poll."""
+
+    def start_handshake(self, timeout: float) -> None:
+        """Start no timer thread: whoever waits has a deadline."""
+
+    def complete_handshake(self) -> None:
+        """Stop no timer thread."""
+
+    def handshake_timed_out(self) -> bool:
+        """Return no: see start_handshake."""
+        return False
+
+
+class _Conversation(Untimed):
     """Gives paramiko's loop its messages, and talks on the channel itself."""
 
     _login: Login
@@ -131,16 +145,6 @@ class _Conversation(Packetizer):
         self._untried = list(login.keys)
         self._logging_in: _Flag | None = None
         self._channel: Channel | None = None
-
-    def start_handshake(self, timeout: float) -> None:
-        """Start no timer thread: the wire has a deadline."""
-
-    def complete_handshake(self) -> None:
-        """Stop no timer thread."""
-
-    def handshake_timed_out(self) -> bool:
-        """Return no: see start_handshake."""
-        return False
 
     def read_message(self) -> Any:
         """Return the next message that is paramiko's to handle."""

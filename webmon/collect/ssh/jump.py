@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import paramiko
 
-from webmon.collect.ssh.conversation import arrange, check_host_key
+from webmon.collect.ssh.conversation import Untimed, arrange, check_host_key
 from webmon.collect.ssh.failures import explain, refused
 from webmon.collect.ssh.retry import retried
 from webmon.collect.ssh.wire import GREETING, Wire, connect, timed_out
@@ -144,7 +144,7 @@ class Gateways:
             base = connect(gateway.address, gateway.port, deadline, gateway.timeout)
         wire = _GatewayWire(base, gateway.timeout)
         known = self._known(gateway)
-        transport = _GatewayTransport(cast("Any", wire))
+        transport = _GatewayTransport(cast("Any", wire), packetizer_class=Untimed)
         left = max(0.1, deadline - time.monotonic())
         transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = left
         arrange(transport, gateway, known)
