@@ -28,7 +28,7 @@ def test_one_round_leaves_configuration_data_and_site(tmp_path):
     assert "Enabled" in {gpu["mig_mode"] for gpu in gpus}
     assert len({gpu["name"] for gpu in gpus}) == 5
     processes = table(tmp_path / "demo" / "data", "processes")
-    assert {"alice", "bob"} <= {process["user"] for process in processes}
+    assert len({process["user"] for process in processes}) >= 3
     assert all(process["started_at"] for process in processes)
     page = (tmp_path / "demo" / "site" / "index.html").read_text()
     assert all(f"<h2>{host.name}</h2>" in page for host in CLUSTER)
