@@ -8,7 +8,7 @@ RUN := $(VENV)/bin
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench bench-page clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | \
@@ -38,6 +38,9 @@ format: $(VENV)/.installed-dev ## let ruff put the code in order
 
 bench: $(VENV)/.installed-dev system-packages ## speed, as a ratio to ssh in the same run
 	@$(RUN)/python benchmarks/fetch.py $(ARGS)
+
+bench-page: $(VENV)/.installed-dev system-packages ## speed and size of the pages with 8,000 GPUs
+	@$(RUN)/python benchmarks/page.py $(ARGS)
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) .cache .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
