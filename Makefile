@@ -57,6 +57,9 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@$(RUN)/python -m pip install --quiet --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
+# axe-playwright-python is here for the axe.min.js in it, which the tests of the pages run; its dependency
+# playwright, a driver of browsers, is left out: nothing here needs it.
+$(VENV)/.installed-dev: pyproject.toml Makefile | $(VENV)/bin/python
 	@$(RUN)/python -m pip install --quiet --editable '.[dev]'
+	@$(RUN)/python -m pip install --quiet --no-deps 'axe-playwright-python==0.1.8'
 	@touch $@ $(VENV)/.installed

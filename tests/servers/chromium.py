@@ -3,11 +3,13 @@
 with Chromium(folder) as browser:
     page = browser.open("http://127.0.0.1:8080/", width=360)
     page.value("document.title"), page.messages, page.requests
+
+It reaches this machine only. Every name in .lab is this machine too: a page at http://gpu.lab:8080/ is from
+an origin that browsers, unlike 127.0.0.1, don't trust, as in a lab without certificates.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import select
@@ -15,13 +17,16 @@ import shutil
 import signal
 import subprocess
 import time
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
+from servers.page import Page, RefusedError
 from servers.programs import need
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 _OPTIONS = (
@@ -37,6 +42,10 @@ _OPTIONS = (
     "--disable-extensions",
     "--disable-sync",
     "--hide-scrollbars",
+    # A mouse, which the machine that runs the tests may lack: (hover: hover) and (pointer: fine).
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
+    "--no-proxy-server",
+    "--host-resolver-rules=MAP *.lab 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.*",
     "--remote-debugging-pipe",
 )
 
@@ -50,10 +59,14 @@ class Chromium:
         program = next(found, None) or need("chromium", "chromium")
         here_read, there_write = os.pipe()
         there_read, here_write = os.pipe()
+        os.set_blocking(here_write, False)
         self._out, self._in = here_write, here_read
-        self._buffer = b""
+        self._unsent = bytearray()
+        self._begun: list[bytes] = []
         self._number = 0
-        self._events: list[dict[str, Any]] = []
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._events: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+        self._pages: list[Page] = []
 
         def wire() -> None:
             # Chromium reads from descriptor 3 and writes to 4.
@@ -85,110 +98,105 @@ class Chromium:
         os.close(self._in)
 
     def open(
-        self, url: str, *, width: int = 1200, height: int = 900, dark: bool = False, script: bool = True
+        self,
+        url: str,
+        *,
+        width: int = 1200,
+        height: int = 900,
+        dark: bool = False,
+        touch: bool = False,
+        script: bool = True,
+        before: str = "",
     ) -> Page:
-        """Open a page in a window of that size and wait until it has loaded."""
-        target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
+        """Open a page in a window of that size and wait until it has loaded; `before` is run ahead of it."""
+        # A window for each page: a page behind another one would be hidden.
+        target = self.call("Target.createTarget", {"url": "about:blank", "newWindow": True})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-        page = Page(self, session)
-        for domain in ("Page", "Runtime", "Log", "Network"):
+        page = Page(self, target, session, touch=touch)
+        self._pages.append(page)
+        for domain in ("Inspector", "Page", "Runtime", "Log", "Network", "Performance"):
             page.call(f"{domain}.enable")
-        page.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        page.call("Emulation.setEmulatedMedia", features=[scheme])
+        page.call("Page.setLifecycleEventsEnabled", enabled=True)
+        page.resize(width, height)
+        page.media(dark=dark)
+        page.call("Emulation.setTouchEmulationEnabled", enabled=touch)
         page.call("Emulation.setScriptExecutionDisabled", value=not script)
+        page.call("Page.addScriptToEvaluateOnNewDocument", source=before)
         page.go(url)
         return page
 
+    def close(self, page: Page) -> None:
+        """Close a page, and forget it."""
+        self._pages.remove(page)
+        self.call("Target.closeTarget", {"targetId": page.target})
+        self.forget(page.session)
+
+    def close_pages(self) -> None:
+        """Close all pages."""
+        for page in tuple(self._pages):
+            self.close(page)
+
     def call(self, method: str, params: dict[str, Any] | None = None, session: str = "") -> dict[str, Any]:
         """Call a method of the DevTools protocol and return its result."""
-        self._number += 1
-        message: dict[str, Any] = {"id": self._number, "method": method, "params": params or {}}
-        if session:
-            message["sessionId"] = session
-        os.write(self._out, json.dumps(message).encode() + b"\0")
-        answer = self._wait(lambda got: got.get("id") == message["id"])
-        assert "error" not in answer, answer
+        number = self._send(method, params or {}, session)
+        self._wait(lambda: number in self._answers, f"to {method}", session)
+        answer = self._answers.pop(number)
+        if "error" in answer:
+            raise RefusedError(f"{method}: {answer['error']['message']}")
         return answer["result"]
 
-    def wait_for(self, event: str, session: str) -> dict[str, Any]:
-        """Wait for an event of a page, or take it if it has come already."""
-        for number, got in enumerate(self._events):
-            if got["method"] == event and got.get("sessionId") == session:
-                return self._events.pop(number)
-        return self._wait(lambda got: got.get("method") == event and got.get("sessionId") == session)
+    def wait_for(self, event: str, session: str, wanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Wait for an event of a page that may have come already."""
+        came = self._events[session][event]
+        self._wait(lambda: any(map(wanted, came)), f"with {event}", session)
 
     def events(self, event: str, session: str) -> list[dict[str, Any]]:
         """Return what has come so far of one kind of event of a page."""
-        mine = (got for got in self._events if got.get("sessionId") == session)
-        return [got["params"] for got in mine if got["method"] == event]
+        return self._events[session][event]
 
-    def _wait(self, wanted: Any, seconds: float = 30) -> dict[str, Any]:
+    def forget(self, session: str) -> None:
+        """Forget the events of a page."""
+        self._events.pop(session, None)
+
+    def _wait(self, done: Callable[[], bool], what: str, session: str, seconds: float = 30) -> None:
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            while b"\0" in self._buffer:
-                raw, _, self._buffer = self._buffer.partition(b"\0")
-                got = json.loads(raw)
-                if wanted(got):
-                    return got
-                if "method" in got:
-                    self._events.append(got)
-            if select.select([self._in], [], [], 0.5)[0]:
-                chunk = os.read(self._in, 1 << 20)
-                assert chunk, "Chromium has ended"
-                self._buffer += chunk
-        pytest.fail("Chromium does not answer")
+        while not done():
+            if "Inspector.targetCrashed" in self._events[session]:
+                pytest.fail("the page has crashed")
+            if time.monotonic() > deadline:
+                pytest.fail(f"Chromium does not answer {what}")
+            self._exchange()
 
+    def _send(self, method: str, params: dict[str, Any], session: str) -> int:
+        """Put a message in line, and return its number."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        if session:
+            message["sessionId"] = session
+        self._unsent += json.dumps(message).encode() + b"\0"
+        return self._number
 
-class Page:
-    """One page of the browser."""
+    def _exchange(self) -> None:
+        """Write and read what can be written and read now; messages may be larger than the pipe."""
+        readable, writable, _ = select.select([self._in], [self._out] if self._unsent else [], [], 0.5)
+        if writable:
+            del self._unsent[: os.write(self._out, self._unsent)]
+        if readable:
+            chunk = os.read(self._in, 1 << 20)
+            assert chunk, "Chromium has ended"
+            *ends, rest = chunk.split(b"\0")
+            for end in ends:
+                self._take(json.loads(b"".join((*self._begun, end))))
+                self._begun.clear()
+            self._begun.append(rest)
 
-    def __init__(self, browser: Chromium, session: str) -> None:
-        self._browser = browser
-        self._session = session
-
-    def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Call a method of the DevTools protocol on this page."""
-        return self._browser.call(method, params, self._session)
-
-    def go(self, url: str) -> None:
-        """Go to an address and wait until it has loaded."""
-        self.call("Page.navigate", url=url)
-        self._browser.wait_for("Page.loadEventFired", self._session)
-
-    def value(self, expression: str) -> Any:
-        """Return the value of a JavaScript expression."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in result, result
-        return result["result"].get("value")
-
-    @property
-    def messages(self) -> list[str]:
-        """Return all that was written to the console, by the page or by the browser."""
-        calls = self._browser.events("Runtime.consoleAPICalled", self._session)
-        entries = self._browser.events("Log.entryAdded", self._session)
-        thrown = self._browser.events("Runtime.exceptionThrown", self._session)
-        return [
-            *(" ".join(str(arg.get("value")) for arg in call["args"]) for call in calls),
-            *(entry["entry"]["text"] for entry in entries),
-            *(str(details["exceptionDetails"]["text"]) for details in thrown),
-        ]
-
-    @property
-    def requests(self) -> list[str]:
-        """Return the address of every request that the page has made."""
-        return [
-            event["request"]["url"]
-            for event in self._browser.events("Network.requestWillBeSent", self._session)
-        ]
-
-    def picture(self, path: Path) -> None:
-        """Save a picture of the whole page."""
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(shot["data"]))
+    def _take(self, got: dict[str, Any]) -> None:
+        if "id" in got:
+            self._answers[got["id"]] = got
+            return
+        session, method, params = got.get("sessionId", ""), got["method"], got["params"]
+        self._events[session][method].append(params)
+        if method == "Page.javascriptDialogOpening":
+            # Nobody is there to answer: a page may be left, whatever else is asked is not wanted.
+            answer = {"accept": params["type"] == "beforeunload"}
+            self._send("Page.handleJavaScriptDialog", answer, session)
