@@ -18,7 +18,8 @@ demo: $(VENV)/.installed ## a demo cluster, fetched, rendered and served on loca
 	@$(RUN)/webmon demo $(ARGS)
 
 # The pure modules: every branch of them is run by the suite.
-PURE := webmon/model.py,webmon/errors.py,webmon/availability.py,webmon/publish/overview.py,webmon/publish/words.py
+PURE := webmon/model.py,webmon/errors.py,webmon/availability.py
+PURE := $(PURE),$(subst $() ,$(comma),$(patsubst %,webmon/publish/%.py,addresses cell overview sheet words))
 PURE := $(PURE),$(subst $() ,$(comma),$(patsubst %,webmon/collect/%.py,assemble cells clean diagnose gpu_rows \
 	owners parse privacy probe process_rows sections))
 

@@ -31,7 +31,7 @@ def test_one_round_leaves_configuration_data_and_site(tmp_path):
     assert len({process["user"] for process in processes}) >= 3
     assert all(process["started_at"] for process in processes)
     page = (tmp_path / "demo" / "site" / "index.html").read_text()
-    assert all(f"<h2>{host.name}</h2>" in page for host in CLUSTER)
+    assert all(f">{host.name}</a></h2>" in page for host in CLUSTER)
     assert stat.S_IMODE((tmp_path / "demo" / "ssh" / "id_ecdsa").stat().st_mode) == 0o600
 
 

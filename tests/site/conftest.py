@@ -44,6 +44,14 @@ def browser(tmp_path_factory):
         yield running
 
 
+@pytest.fixture(autouse=True)
+def _close_pages(request):
+    """Leave no page open: one that refreshes itself would go on asking."""
+    yield
+    if "browser" in request.fixturenames:
+        request.getfixturevalue("browser").close_pages()
+
+
 @pytest.fixture
 def serve():
     """Serve a site folder and return its address: `serve(folder)`."""

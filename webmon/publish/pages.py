@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import jinja2
 
 from webmon.publish import words
+from webmon.publish.addresses import file_names
 from webmon.publish.overview import overview
+from webmon.publish.sheet import sheets
 from webmon.resources import resource
 
 if TYPE_CHECKING:
@@ -18,14 +21,28 @@ if TYPE_CHECKING:
     from webmon.model import Snapshot
 
 
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How old the data is, and from when on it is old: after three periods."""
+
+    taken_at: datetime
+    stale_after_s: int
+    is_stale: bool
+
+
 def pages(
     snapshot: Snapshot, site: SiteSettings, assets: Mapping[str, str], *, now: datetime, period: timedelta
 ) -> Iterator[tuple[str, str]]:
     """Return every page; `assets` gives the published name of each asset."""
     environment = _environment(site)
-    page = overview(snapshot, now, period)
-    template = environment.get_template("index.html.j2")
-    yield "index.html", template.render(page=page, site=site, asset=assets)
+    old = 3 * period
+    fresh = Freshness(snapshot.taken_at, int(old.total_seconds()), now - snapshot.taken_at > old)
+    environment.globals |= {"site": site, "asset": assets, "fresh": fresh}
+    names = file_names([host.host for host in snapshot.hosts])
+    yield "index.html", environment.get_template("index.html.j2").render(page=overview(snapshot, names))
+    template = environment.get_template("host.html.j2")
+    for sheet in sheets(snapshot, names):
+        yield sheet.path, template.render(host=sheet)
 
 
 def _environment(site: SiteSettings) -> jinja2.Environment:
@@ -35,6 +52,8 @@ def _environment(site: SiteSettings) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
+        # A template that is included a thousand times is not looked for on the disk a thousand times.
+        auto_reload=False,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,0 +1,170 @@
+"""What a host's own page shows: everything that is known of it, worked out from a snapshot."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from webmon.availability import memory_pct
+from webmon.publish import words
+from webmon.publish.addresses import gpu_places, host_page
+from webmon.publish.cell import by_memory
+from webmon.publish.overview import processes_by_gpu
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from webmon.model import Gpu, Host, Process, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """One process, in full."""
+
+    user: str
+    program: str
+    memory: str
+    pid: int
+    started_at: datetime | None
+    container: str
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSheet:
+    """One GPU, in full."""
+
+    place: str
+    index: int
+    name: str
+    state: str
+    word: str
+    copy: str
+    utilization: str
+    utilization_level: str
+    memory: str
+    memory_level: str
+    idle_since: datetime | None
+    readings: Sequence[tuple[str, str]]
+    processes: Sequence[ProcessRow]
+    nobody: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostSheet:
+    """One host, in full."""
+
+    path: str
+    name: str
+    label: str | None
+    group: str | None
+    status: str
+    reason: str | None
+    error: str | None
+    free: int
+    total: int
+    copy: str | None
+    last_seen: datetime | None
+    checked_at: datetime | None
+    readings: Sequence[tuple[str, str]]
+    gpus: Sequence[GpuSheet]
+    strays: Sequence[ProcessRow]
+
+
+def sheets(snapshot: Snapshot, names: Mapping[str, str]) -> Iterator[HostSheet]:
+    """Work out the page of each host; `names` are those of the hosts in files."""
+    gpus = snapshot.gpus_by_host()
+    processes = snapshot.processes_by_host()
+    for host in snapshot.hosts:
+        yield _host(host, gpus.get(host.host, ()), processes.get(host.host, ()), names[host.host])
+
+
+def ssh_command(host: str) -> str | None:
+    """Return what to type to get onto a host; None for this machine itself."""
+    if host == "self":
+        return None
+    name, colon, port = host.rpartition(":")
+    if not colon or (":" in name and not host.startswith("[")):
+        name, port = host, ""
+    return shlex.join(["ssh", *(["-p", port] if port else []), name.strip("[]")])
+
+
+def _host(host: Host, gpus: Sequence[Gpu], processes: Sequence[Process], name: str) -> HostSheet:
+    on_gpu = processes_by_gpu(processes)
+    known = {(gpu.index, gpu.uuid) for gpu in gpus}
+    # Where models differ, CUDA puts the fastest first, unless it is told to count as nvidia-smi does.
+    order = "CUDA_DEVICE_ORDER=PCI_BUS_ID " if len({gpu.name for gpu in gpus}) > 1 else ""
+    return HostSheet(
+        path=host_page(name),
+        name=host.host,
+        label=host.label,
+        group=host.group,
+        status=host.status,
+        reason=host.reason,
+        error=host.error,
+        free=sum(gpu.state == "free" for gpu in gpus),
+        total=len(gpus),
+        copy=ssh_command(host.host),
+        last_seen=host.last_seen,
+        checked_at=host.checked_at,
+        readings=_host_readings(host, gpus),
+        gpus=[
+            _gpu(gpu, on_gpu.get((gpu.index, gpu.uuid), ()), place, order, host.driver)
+            for gpu, place in zip(gpus, gpu_places(gpus), strict=True)
+        ],
+        strays=_rows([process for key, group in on_gpu.items() if key not in known for process in group]),
+    )
+
+
+def _host_readings(host: Host, gpus: Sequence[Gpu]) -> list[tuple[str, str]]:
+    return [
+        ("GPUs", words.models(gpu.name for gpu in gpus) or words.UNKNOWN),
+        ("driver", host.driver or words.UNKNOWN),
+        ("load", words.load(host.load1, host.cpus)),
+        ("main memory", words.memory(host.ram_used_mib, host.ram_total_mib)),
+        ("answered in", words.UNKNOWN if host.duration_ms is None else f"{host.duration_ms}\u202fms"),
+    ]
+
+
+def _gpu(gpu: Gpu, processes: Sequence[Process], place: str, order: str, driver: str | None) -> GpuSheet:
+    return GpuSheet(
+        place=place,
+        index=gpu.index,
+        name=gpu.name or "model not known",
+        state=gpu.state,
+        word=words.STATES[gpu.state],
+        copy=f"{order}CUDA_VISIBLE_DEVICES={gpu.index}",
+        utilization=words.percent(gpu.utilization_pct),
+        utilization_level=words.level(gpu.utilization_pct),
+        memory=words.memory(gpu.memory_used_mib, gpu.memory_total_mib),
+        memory_level=words.level(memory_pct(gpu)),
+        idle_since=gpu.idle_since,
+        readings=[
+            ("memory active", words.percent(gpu.memory_utilization_pct)),
+            ("temperature", words.degrees(gpu.temperature_c)),
+            ("power", words.power(gpu.power_w, gpu.power_limit_w)),
+            ("fan", words.percent(gpu.fan_pct)),
+            ("SM clock", words.megahertz(gpu.sm_clock_mhz)),
+            ("power state", gpu.pstate or words.UNKNOWN),
+            ("MIG", {"Enabled": "on", "Disabled": "off"}.get(gpu.mig_mode or "", words.UNKNOWN)),
+            ("driver", driver or words.UNKNOWN),
+            ("uuid", gpu.uuid or words.UNKNOWN),
+        ],
+        processes=_rows(processes),
+        nobody="Its processes are not known." if gpu.state in ("unknown", "faulty") else "No processes.",
+    )
+
+
+def _rows(processes: Sequence[Process]) -> list[ProcessRow]:
+    return [
+        ProcessRow(
+            user=process.user or words.HIDDEN,
+            program=words.program(process, with_name=True),
+            memory=words.memory_of(process.memory_mib),
+            pid=process.pid,
+            started_at=process.started_at,
+            container=process.container or "",
+        )
+        for process in by_memory(processes)
+    ]
