@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import os
 import shutil
 import statistics
@@ -24,11 +23,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from servers.chromium import Chromium, Page
+from servers.chromium import Chromium
 from servers.nginx import Nginx
+
+if TYPE_CHECKING:
+    import resource
+    from collections.abc import Iterator
+
+    from servers.page import Page
 
 WEBMON = [sys.executable, "-m", "webmon"]
 
@@ -201,6 +207,7 @@ class Bench:
     def rendering(self) -> list[Row]:
         """Render poll after poll, as cron does: each time all of the page has changed."""
         whole = Row("webmon render, the whole command", "s", 2)
+        cpu = Row("webmon render, its CPU time", "s")
         inside = Row("webmon.publish.render.render alone", "s", 2)
         memory = Row("webmon render, peak memory", "MB", 500)
         self._take_next_poll()
@@ -208,12 +215,13 @@ class Bench:
             measured([*WEBMON, "render", "-q", "-c", config])
         for _ in range(self._rounds):
             self._take_next_poll()
-            seconds, megabytes = measured([*WEBMON, "render", "-q", "-c", self._config])
+            seconds, used = measured([*WEBMON, "render", "-q", "-c", self._config])
             whole.values.append(seconds)
-            memory.values.append(megabytes)
+            cpu.values.append(used.ru_utime + used.ru_stime)
+            memory.values.append(used.ru_maxrss * 1024 / 1e6)
             said = output(sys.executable, "-c", INSIDE, "render", "-q", "-c", self._live_config)
             inside.values.append(float(said))
-        return [whole, inside, memory]
+        return [whole, cpu, inside, memory]
 
     def sizes(self) -> list[Row]:
         """Weigh the page, as it is and as nginx sends it."""
@@ -258,7 +266,7 @@ class Bench:
                         self._use(page, rows)
                     with opened(browser, f"{url}/live/") as page:
                         self._refresh(page, rows)
-            except MissingError as missing:
+            except (MissingError, AssertionError) as missing:  # no such element, says Page
                 self.problems.append(f"The rest was not measured: {missing}.")
         return list(rows.values())
 
@@ -277,8 +285,7 @@ class Bench:
         rows["to cards"].values.append(clicked(page, "#view-cards"))
         rows["free"].values.append(clicked(page, "#free"))
         clicked(page, "#free")
-        focus(page, "#sort")
-        rows["sort"].values.append(pressed(page, "ArrowDown"))
+        rows["sort"].values.append(pressed(page, "#sort", "ArrowDown"))
 
     def _refresh(self, page: Page, rows: dict[str, Row]) -> None:
         page.value("bench.interactive()")
@@ -320,14 +327,14 @@ class Bench:
         return Nginx(self._folder / "nginx", "\n".join(blocks))
 
 
-def measured(command: list[str | Path]) -> tuple[float, float]:
-    """Run a command and return its wall time, and its peak memory in MB."""
+def measured(command: list[str | Path]) -> tuple[float, resource.struct_rusage]:
+    """Run a command and return its wall time, and what the kernel counts for it."""
     start = time.perf_counter()
     pid = os.posix_spawn(command[0], list(map(str, command)), os.environ)
-    _, status, usage = os.wait4(pid, 0)
+    _, status, used = os.wait4(pid, 0)
     seconds = time.perf_counter() - start
     assert status == 0, f"{command} failed"
-    return seconds, usage.ru_maxrss * 1024 / 1e6
+    return seconds, used
 
 
 def output(*command: str | Path) -> str:
@@ -344,17 +351,16 @@ def move_site(new: Path, site: Path) -> None:
 
 
 @contextmanager
-def opened(browser: Chromium, url: str):
-    """A page in a tab of its own, loaded with an empty cache, whose script is ready."""
-    page = browser.open("about:blank")
-    page.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+def opened(browser: Chromium, url: str) -> Iterator[Page]:
+    """A page in a window of its own, loaded with an empty cache, whose script is ready."""
+    page = browser.open("about:blank", before=WATCH)
     page.call("Network.clearBrowserCache")
     page.go(url)
     try:
         wait_for(page, "bench.frame !== null", "html.js, which says that its script is ready")
         yield page
     finally:
-        page.call("Page.close")
+        page.close()
 
 
 def wait_for(page: Page, condition: str, what: str) -> None:
@@ -367,41 +373,21 @@ def wait_for(page: Page, condition: str, what: str) -> None:
 
 def typed(page: Page) -> list[float]:
     """Type some words and take them back; return what each key took, in ms."""
-    focus(page, "#q")
-    return [pressed(page, key) for word in WORDS for key in (*word, *["Backspace"] * len(word))]
+    return [pressed(page, "#q", key) for word in WORDS for key in (*word, *["Backspace"] * len(word))]
 
 
-def focus(page: Page, selector: str) -> None:
-    found = f"document.querySelector({json.dumps(selector)})"
-    if not page.value(f"{found}?.focus(), {found} !== null && {found} === document.activeElement"):
-        raise MissingError(f"the page has not got {selector}")
-
-
-def pressed(page: Page, key: str) -> float:
-    """Press a key and return how long it took until what it brings was painted, in ms."""
-    special = {"Backspace": 8, "ArrowDown": 40}
-    named = {"key": key, "code": key, "windowsVirtualKeyCode": special.get(key, ord(key[0].upper()))}
-    text = {} if key in special else {"text": key}
+def pressed(page: Page, selector: str, key: str) -> float:
+    """Press a key in an element; return how long it took until what it brings was painted, in ms."""
+    page.value(f"document.querySelector('{selector}').focus()")
     page.value("bench.await('keydown')")
-    page.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **named, **text)
-    page.call("Input.dispatchKeyEvent", type="keyUp", **named)
+    page.press(key)
     return page.value("bench.answer")
 
 
 def clicked(page: Page, selector: str) -> float:
-    """Click an element, or its label, and return the same."""
-    found = f"document.querySelector({json.dumps(selector)})"
-    place = page.value(f"""(() => {{
-      const element = {found}?.labels?.[0] ?? {found};
-      element?.scrollIntoView({{ block: "nearest" }});
-      const box = element?.getBoundingClientRect();
-      return box && {{ x: box.x + box.width / 2, y: box.y + box.height / 2 }};
-    }})()""")
-    if not place:
-        raise MissingError(f"the page has not got {selector}")
+    """Click the label around an element, and return the same."""
     page.value("bench.await('click')")
-    for kind in ("mousePressed", "mouseReleased"):
-        page.call("Input.dispatchMouseEvent", type=kind, **place, button="left", clickCount=1)
+    page.click(f"label:has({selector})")
     return page.value("bench.answer")
 
 
