@@ -1,83 +1,109 @@
-// webmon's one script. The pages are complete without it; with it they filter and sort, tell more of
-// a GPU, and keep themselves up to date. Whatever comes from a host is put into the page as text only.
+// The pages are complete without this; with it they filter and sort, tell more of a GPU, and keep
+// themselves up to date. What comes from a host is put into the page as text only.
 "use strict";
+
+const find = (selector, part = document) => part.querySelector(selector);
+const findAll = (selector, part = document) => [...part.querySelectorAll(selector)];
 
 // ---- The theme, before anything is painted ----
 
 const root = document.documentElement;
 const darkSystem = matchMedia("(prefers-color-scheme: dark)");
-const systemTheme = () => (darkSystem.matches ? "dark" : "light");
-const otherTheme = () => ((root.dataset.theme || systemTheme()) === "dark" ? "light" : "dark");
+const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : darkSystem.matches);
 
 function storage(use) {
   try {
     return use(localStorage);
   } catch {
-    return null; // Without storage the choice lasts as long as the page.
+    return null; // The choice lasts as long as the page.
   }
 }
 
-const chosen = storage((store) => store.getItem("webmon-theme"));
-if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;
+root.dataset.theme = storage((store) => store.getItem("webmon-theme")) || "";
 
 function switchTheme() {
-  const theme = otherTheme();
+  const theme = isDark() ? "light" : "dark";
   // Whoever comes back to what the system says follows the system again.
-  if (theme === systemTheme()) {
-    delete root.dataset.theme;
-    storage((store) => store.removeItem("webmon-theme"));
-  } else {
-    root.dataset.theme = theme;
-    storage((store) => store.setItem("webmon-theme", theme));
-  }
+  root.dataset.theme = darkSystem.matches === (theme === "dark") ? "" : theme;
+  storage((store) => store.setItem("webmon-theme", root.dataset.theme));
   nameTheme();
 }
 
 function nameTheme() {
-  const button = document.getElementById("theme");
-  button.textContent = otherTheme();
-  button.title = `switch to the ${otherTheme()} theme`;
+  const button = find("#theme");
+  button.textContent = isDark() ? "light" : "dark";
+  button.title = `switch to the ${button.textContent} theme`;
   button.hidden = false;
 }
 
 // ---- The index: what each host and GPU can be found and sorted by ----
 
-const titles = new Map(); // the hover texts, by the address of the GPU
+let hosts = null; // what known() has read; nothing when the page has changed since
+let ranks = null; // the order of the hosts, as the server has it
+
+/** Return the hosts of the page in the server's order. */
+function known() {
+  if (hosts) return hosts;
+  hosts = readHosts(find("main"));
+  if (ranks) for (const host of hosts) host.rank = ranks.get(host.section.id);
+  hosts.sort((one, other) => one.rank - other.rank);
+  return hosts;
+}
+
+/** Read what the filter looks into a little at a time, before somebody types. */
+function readAhead(from = 0) {
+  if (from >= known().length) return;
+  for (const host of hosts.slice(from, from + 50)) host.gpus.forEach((gpu) => gpu.words);
+  setTimeout(readAhead, 20, from + 50);
+}
 
 function readHosts(main) {
-  return [...main.querySelectorAll("#hosts > .host")].map((section, rank) => {
-    const text = (part) => section.querySelector(`header ${part}`)?.textContent ?? "";
-    const status = section.className.replace("host", "");
-    const words = [text("h2"), text(".label"), text(".group"), status].join(" ").toLowerCase();
-    const host = { section, rank, words, name: text("h2"), link: section.querySelector("h2 a") };
-    const cells = [...section.querySelectorAll("li.gpu")];
-    host.gpus = cells.map((cell, place) => readGpu(cell, host, place));
+  return findAll("#hosts > .host", main).map((section, rank) => {
+    const text = (part) => find(`header ${part}`, section)?.textContent ?? "";
+    const words = [text("h2"), text(".label"), text(".group"), section.className.replace("host", "")];
+    const link = find("h2 a", section);
+    const host = { section, rank, link, name: link.textContent, words: words.join(" ").toLowerCase() };
+    host.gpus = findAll("li.gpu", section).map((cell, place) => new Gpu(cell, host, place));
     return host;
   });
 }
 
-function readGpu(cell, host, place) {
-  const link = cell.firstElementChild;
-  const parts = {};
-  for (const part of cell.children) parts[part.className.split(" ", 1)[0]] = part;
-  const text = (name) => parts[name]?.textContent ?? "";
-  if (cell.title) {
-    // It is for those without JavaScript; here it would lie over the details.
-    titles.set(link.getAttribute("href"), cell.title);
-    cell.removeAttribute("title");
+const UNKNOWN = "\u2013";
+
+/** A GPU, as its cell tells it. There may be thousands, so each part is read when it is asked for. */
+class Gpu {
+  constructor(cell, host, place) {
+    Object.assign(this, { cell, host, place, link: cell.firstElementChild });
   }
-  const [used, total] = text("mem").split("/").map(parseFloat);
-  return {
-    cell, link, host, place, parts, text, used, total,
-    model: link.lastChild.data.trim(),
-    words: `${host.words} ${link.textContent.slice(link.firstChild.textContent.length)} ${text("state")} ${text("who")}`.toLowerCase(),
-    isFree: cell.classList.contains("free"),
-  };
+  text(part) {
+    return this.cell.getElementsByClassName(part)[0]?.textContent ?? "";
+  }
+  get index() {
+    return this.link.firstChild.textContent;
+  }
+  get card() {
+    return this.link.textContent.slice(this.index.length).trim();
+  }
+  get model() {
+    return this.link.lastChild.data.trim();
+  }
+  get isFree() {
+    return this.cell.classList.contains("free");
+  }
+  /** Memory: 0 is what is used, 1 what there is. */
+  memory(which) {
+    const size = this.text("mem").split(/[/ ]/)[which];
+    return isNaN(size) ? UNKNOWN : `${size}\u202fGB`;
+  }
+  get words() {
+    this.read ??= `${this.host.words} ${this.card} ${this.text("state")} ${this.text("who")}`.toLowerCase();
+    return this.read;
+  }
 }
 
 function meanUse(host) {
-  const known = host.gpus.map((gpu) => parseFloat(gpu.text("use"))).filter((use) => !isNaN(use));
-  return known.length ? known.reduce((sum, use) => sum + use, 0) / known.length : -1;
+  const uses = host.gpus.map((gpu) => parseFloat(gpu.text("use"))).filter((use) => !isNaN(use));
+  return uses.length ? uses.reduce((sum, use) => sum + use) / uses.length : -1;
 }
 
 const ORDERS = {
@@ -88,10 +114,7 @@ const ORDERS = {
 
 // ---- The table: every GPU a row ----
 
-const UNKNOWN = "\u2013";
-const gigabytes = (size) => (isNaN(size) ? UNKNOWN : `${size}\u202fGB`);
-const reading = (gpu, unit) => gpu.text("more").match(`[\\d.]+\\s${unit}`)?.[0] ?? UNKNOWN;
-const users = (gpu) => gpu.parts.who?.querySelector("b")?.textContent;
+const users = (gpu) => gpu.cell.querySelector(".who b")?.textContent;
 
 function program(gpu) {
   return users(gpu) === undefined ? "" : gpu.text("who").slice(users(gpu).length).trim();
@@ -102,23 +125,29 @@ function seconds(span) {
   return count * { s: 1, min: 60, h: 3600, d: 86400 }[unit];
 }
 
-// What a column is called, what it shows, and what it is sorted by: a number, or a text as it is read.
+const reading = (gpu, unit) => gpu.text("more").match(`[\\d.]+\\s${unit}`)?.[0] ?? UNKNOWN;
+
+// What a column shows, and what it is sorted by if that is not the text itself.
 const COLUMNS = {
-  host: ["host", (gpu) => gpu.host.name, (gpu) => gpu.host.rank],
-  gpu: ["GPU", (gpu) => gpu.link.firstChild.textContent, (gpu) => gpu.place],
-  model: ["model", (gpu) => gpu.link.textContent.slice(gpu.link.firstChild.textContent.length).trim()],
-  state: ["state", (gpu) => gpu.text("state")],
-  use: ["utilization", (gpu) => gpu.text("use"), (gpu) => parseFloat(gpu.text("use"))],
-  used: ["used", (gpu) => gigabytes(gpu.used), (gpu) => gpu.used],
-  memory: ["memory", (gpu) => gigabytes(gpu.total), (gpu) => gpu.total],
-  temperature: ["temp.", (gpu) => reading(gpu, "°C"), (gpu) => parseFloat(reading(gpu, "°C"))],
-  power: ["power", (gpu) => reading(gpu, "W"), (gpu) => parseFloat(reading(gpu, "W"))],
-  user: ["users", (gpu) => users(gpu) ?? gpu.text("who"), (gpu) => users(gpu) ?? ""],
-  program: ["program", program],
-  running: ["running", (gpu) => gpu.text("for"), (gpu) => seconds(gpu.text("for"))],
+  host: [(gpu) => gpu.host.name, (_, gpu) => gpu.host.rank],
+  gpu: [(gpu) => gpu.index, (_, gpu) => gpu.place],
+  model: [(gpu) => gpu.card],
+  state: [(gpu) => gpu.text("state")],
+  use: [(gpu) => gpu.text("use"), parseFloat],
+  used: [(gpu) => gpu.memory(0), parseFloat],
+  memory: [(gpu) => gpu.memory(1), parseFloat],
+  temperature: [(gpu) => reading(gpu, "°C"), parseFloat],
+  power: [(gpu) => reading(gpu, "W"), parseFloat],
+  user: [(gpu) => users(gpu) ?? gpu.text("who"), (_, gpu) => users(gpu) ?? ""],
+  program: [program],
+  running: [(gpu) => gpu.text("for"), seconds],
 };
-const BATCH = 250;
-let rowsWanted = BATCH;
+// Thousands of rows are slow: the first come at once, some more by themselves, the rest on request.
+const FIRST_ROWS = 80;
+const MOST_ROWS = 480;
+let rowsWanted = FIRST_ROWS;
+let sorted = [];
+let growing = 0;
 const inWords = new Intl.Collator(undefined, { numeric: true }).compare;
 const isNothing = (value) => value === "" || value === UNKNOWN || Number.isNaN(value);
 
@@ -129,10 +158,10 @@ function make(tag, properties, ...children) {
 }
 
 function sortedRows(gpus) {
-  const [, shown, sortable = shown] = COLUMNS[view.by];
+  const [shown, worth = (text) => text] = COLUMNS[view.by];
   const turn = view.down ? -1 : 1;
-  const rows = gpus.map((gpu) => ({ gpu, value: sortable(gpu) }));
-  // What is not known comes last, whichever way it is sorted.
+  const rows = gpus.map((gpu) => ({ gpu, value: worth(shown(gpu), gpu) }));
+  // What is not known comes last, either way.
   return rows.sort((a, b) => {
     if (isNothing(a.value) || isNothing(b.value)) return isNothing(a.value) - isNothing(b.value);
     const difference = typeof a.value === "number" ? a.value - b.value : inWords(a.value, b.value);
@@ -140,46 +169,53 @@ function sortedRows(gpus) {
   });
 }
 
-function makeRow(gpu) {
-  const row = make("tr", { className: gpu.cell.classList[1] });
-  for (const [name, [, shown]] of Object.entries(COLUMNS)) {
-    const text = shown(gpu);
-    const target = { host: gpu.host.link, gpu: gpu.link }[name];
-    const content = target ? make("a", { href: target.getAttribute("href") }, text) : text;
-    const inside = name === "state" ? make("span", { className: "state" }, text) : content;
-    row.append(make("td", { className: `c-${name}` }, inside));
+function makeRow(gpu, heads) {
+  const links = { host: gpu.host.link, gpu: gpu.link };
+  const row = make("tr", { className: gpu.cell.classList[1], id: `row-${gpu.link.getAttribute("href")}` });
+  for (const { className, firstChild } of heads) {
+    const name = firstChild.value;
+    const inside = make(links[name] ? "a" : "span", {}, COLUMNS[name][0](gpu));
+    if (links[name]) inside.setAttribute("href", links[name].getAttribute("href"));
+    else if (name === "state") inside.className = name;
+    row.append(make("td", { className }, inside));
   }
-  row.id = `row-${gpu.link.getAttribute("href")}`;
   return row;
 }
 
-function makeHead() {
-  const row = make("tr", {});
-  for (const [name, [title]] of Object.entries(COLUMNS)) {
-    const head = make("th", { scope: "col", className: `c-${name}` }, make("button", { type: "button", value: name }, title));
-    if (name === view.by) head.setAttribute("aria-sort", view.down ? "descending" : "ascending");
-    row.append(head);
+function drawTable(main, gpus) {
+  const list = find("#list", main);
+  list.hidden = view.view !== "table";
+  find("tbody", list).replaceChildren();
+  if (list.hidden) return;
+  for (const button of findAll("th button", list)) {
+    if (button.value !== view.by) button.parentNode.removeAttribute("aria-sort");
+    else button.parentNode.setAttribute("aria-sort", view.down ? "descending" : "ascending");
   }
-  return make("thead", {}, row);
+  sorted = sortedRows(gpus);
+  addRows(list);
 }
 
-function drawTable(main, gpus) {
-  const list = main.querySelector("#list");
-  list.hidden = view.view !== "table";
-  if (list.hidden) return list.replaceChildren();
-  const rows = sortedRows(gpus).slice(0, rowsWanted).map(({ gpu }) => makeRow(gpu));
-  const table = make("table", { id: "table" }, makeHead(), make("tbody", {}, ...rows));
-  const left = gpus.length - rows.length;
-  const further = make("button", { type: "button", id: "further", hidden: left <= 0 }, `${left} more`);
-  const drawn = make("div", { id: "list" }, table, further);
-  morphChildren(list, drawn);
+function addRows(list) {
+  const body = find("tbody", list);
+  const heads = findAll("th", list);
+  body.append(...sorted.slice(body.rows.length, rowsWanted).map(({ gpu }) => makeRow(gpu, heads)));
+  const further = find("#further", list);
+  const left = sorted.length - body.rows.length;
+  further.hidden = left <= 0;
+  further.textContent = `${left} more`;
+  clearTimeout(growing);
+  if (left > 0 && rowsWanted < MOST_ROWS) growing = setTimeout(moreRows, 300, rowsWanted + FIRST_ROWS);
+}
+
+function moreRows(count) {
+  if (view.view !== "table") return;
+  rowsWanted = count;
+  addRows(find("#list"));
 }
 
 // ---- The view: what is shown, and how; all of it is in the address ----
 
-const VIEWS = ["cards", "compact", "table"];
 const view = readView();
-let hosts = [];
 
 function readView() {
   const given = new URLSearchParams(location.search);
@@ -192,7 +228,7 @@ function readView() {
     memory: Math.max(0, Number(given.get("memory")) || 0),
     models: given.getAll("model"),
     sort: one("sort", Object.keys(ORDERS)),
-    view: one("view", VIEWS),
+    view: one("view", ["cards", "compact", "table"]),
     by: column in COLUMNS ? column : "host",
     down: column in COLUMNS && by.startsWith("-"),
   };
@@ -208,41 +244,51 @@ function writeView() {
   if (view.view !== "cards") given.set("view", view.view);
   if (view.by !== "host" || view.down) given.set("by", (view.down ? "-" : "") + view.by);
   const query = given.size ? `?${given}` : "";
-  storage(() => history.replaceState(null, "", location.pathname + query + location.hash));
+  history.replaceState(null, "", location.pathname + query + location.hash);
+}
+
+const asksGpu = () => view.free || view.memory > 0 || view.models.length > 0;
+
+/** Tell whether hosts and cells are as the server has them. */
+function isPlain() {
+  return view.view !== "table" && view.sort === "host" && !view.q.trim() && !asksGpu();
 }
 
 /** Show what the view asks for, in the page or in one that is about to be swapped in. */
 function arrange(main, hosts) {
-  const found = main.querySelector("#found");
+  const found = find("#found", main);
   if (!found) return;
   const terms = view.q.toLowerCase().split(/\s+/).filter(Boolean);
-  const asksGpu = view.free || view.memory > 0 || view.models.length > 0;
   const fits = (gpu) =>
     (!view.free || gpu.isFree) &&
-    (!view.memory || gpu.total >= view.memory) &&
+    (!view.memory || parseFloat(gpu.memory(1)) >= view.memory) &&
     (!view.models.length || view.models.includes(gpu.model)) &&
     terms.every((term) => gpu.words.includes(term));
+  const narrowed = asksGpu() || terms.length > 0;
   const shown = [];
   let count = 0;
   let any = false;
   for (const host of hosts) {
-    let some = !host.gpus.length && !asksGpu && terms.every((term) => host.words.includes(term));
-    for (const gpu of host.gpus) {
-      const wanted = fits(gpu);
-      if (gpu.cell.hidden === wanted) gpu.cell.hidden = !wanted;
-      if (wanted) shown.push(gpu);
-      some ||= wanted;
-    }
+    let some = !host.gpus.length && !asksGpu() && terms.every((term) => host.words.includes(term));
+    const fitting = narrowed ? host.gpus.filter(fits) : host.gpus;
+    some ||= fitting.length > 0;
     if (host.section.hidden === some) host.section.hidden = !some;
+    // The cells of a host that is hidden can stay as they are.
+    if (some) {
+      for (const gpu of host.gpus) {
+        const hidden = narrowed && !fitting.includes(gpu);
+        if (gpu.cell.hidden !== hidden) gpu.cell.hidden = hidden;
+      }
+    }
+    shown.push(...fitting);
     count += host.gpus.length;
     any ||= some;
   }
-  const narrowed = asksGpu || terms.length > 0;
   main.dataset.view = view.view;
-  main.querySelector("#hosts").hidden = view.view === "table";
-  main.querySelector("#none").hidden = any || !narrowed;
+  find("#hosts", main).hidden = view.view === "table";
+  find("#none", main).hidden = any || !narrowed;
   found.textContent = narrowed ? `${shown.length} of ${count} GPUs shown` : "";
-  order(main.querySelector("#hosts"), hosts);
+  order(find("#hosts", main), hosts);
   drawTable(main, shown);
 }
 
@@ -256,21 +302,28 @@ function order(container, hosts) {
   }
 }
 
+const titles = new Map(); // the hover texts, by the address of the GPU
+
 /** Make the controls work, and say what the view says. */
 function equip(main) {
-  for (const copy of main.querySelectorAll(".copy")) copy.hidden = false;
-  const tools = main.querySelector("#tools");
+  for (const cell of findAll("li.gpu[title]", main)) {
+    // It is for those without JavaScript; here it would lie over the details.
+    titles.set(cell.firstElementChild.getAttribute("href"), cell.title);
+    cell.removeAttribute("title");
+  }
+  for (const copy of findAll(".copy", main)) copy.hidden = false;
+  const tools = find("#tools", main);
   if (!tools) return;
   tools.hidden = false;
-  for (const tile of main.querySelectorAll(".tile")) {
+  for (const tile of findAll(".tile", main)) {
     tile.disabled = false;
     tile.setAttribute("aria-pressed", view.models.includes(tile.value));
   }
-  const { q, free, memory, sort } = tools.elements;
+  const { q, free, memory, sort, view: choice } = tools.elements;
   if (q.value.trim() !== view.q.trim()) q.value = view.q;
   free.checked = view.free;
   sort.value = view.sort;
-  tools.querySelector(`#view-${view.view}`).checked = true;
+  choice.value = view.view;
   const size = view.memory || "";
   if (![...memory.options].some((option) => option.value === String(size))) memory.append(new Option(`${size} GB`, size));
   memory.value = size;
@@ -278,21 +331,18 @@ function equip(main) {
 
 function change(changes) {
   Object.assign(view, changes);
-  rowsWanted = BATCH;
+  rowsWanted = FIRST_ROWS;
   writeView();
-  const main = document.querySelector("main");
+  const main = find("main");
   equip(main);
-  arrange(main, hosts);
+  arrange(main, known());
   if (about && !linkTo(about)) close();
 }
 
 function listen(main) {
   main.addEventListener("input", ({ target }) => {
-    if (target.id === "q") change({ q: target.value });
-    else if (target.id === "free") change({ free: target.checked });
-    else if (target.id === "memory") change({ memory: Number(target.value) });
-    else if (target.id === "sort") change({ sort: target.value });
-    else if (target.name === "view") change({ view: target.value });
+    const value = target.id === "free" ? target.checked : target.value;
+    change({ [target.name || target.id]: target.id === "memory" ? Number(value) : value });
   });
   main.addEventListener("submit", (event) => event.preventDefault());
   main.addEventListener("click", ({ target }) => {
@@ -305,22 +355,16 @@ function listen(main) {
       change({ by: button.value, down: view.by === button.value && !view.down });
     } else if (button.id === "all") {
       change({ q: "", free: false, memory: 0, models: [] });
-      document.getElementById("q").focus();
+      find("#q").focus();
     } else if (button.id === "further") {
-      moreRows(rowsWanted + BATCH);
+      moreRows(rowsWanted + MOST_ROWS);
     }
   });
 }
 
-function moreRows(count) {
-  rowsWanted = count;
-  arrange(document.querySelector("main"), hosts);
-}
-
 // ---- The details of a GPU: on hover, on focus, and on a click or tap, which keeps them open ----
 
-const box = make("div", { id: "details", hidden: true, tabIndex: -1 });
-box.setAttribute("role", "dialog");
+let box = null;
 const pages = new Map(); // the host pages that have been asked for, by their address
 let about = null; // the address of the GPU that the box is about
 let isPinned = false;
@@ -331,15 +375,13 @@ function later(action, delay) {
   timer = setTimeout(action, delay);
 }
 
-/** Return the link of the GPU that an element is part of. */
+// The link of the GPU that an element is part of; and the visible one of those to a GPU.
 function linkOf(element) {
   return element.closest?.("li.gpu, #table tbody tr")?.querySelector("a[href*='.html#gpu']");
 }
 
-/** Return the visible link of a GPU. */
 function linkTo(address) {
-  const all = document.querySelectorAll(`main a[href="${CSS.escape(address)}"]`);
-  return [...all].find((link) => link.checkVisibility());
+  return findAll(`main a[href="${CSS.escape(address)}"]`).find((link) => link.checkVisibility());
 }
 
 function open(link, pin = false) {
@@ -352,7 +394,6 @@ function open(link, pin = false) {
     show(null);
     load();
   }
-  box.classList.toggle("pinned", pin);
   if (pin) box.focus({ preventScroll: true });
 }
 
@@ -383,16 +424,13 @@ async function load() {
 function show(page, place, problem = "") {
   const link = linkTo(about);
   if (!link) return close();
-  const host = hosts.find((host) => host.link.getAttribute("href") === about.split("#")[0]);
-  const head = make("p", { className: "where" }, make("a", { href: host.link.getAttribute("href") }, host.name));
-  const ssh = page?.getElementById("ssh");
-  if (ssh) head.append(document.importNode(ssh, true));
-  head.append(make("button", { type: "button", className: "close", title: "close" }, "×"));
-  const fresh = make("div", {}, head);
-  const sheet = page?.getElementById(place);
-  if (sheet) fresh.append(document.importNode(sheet, true));
-  else fresh.append(make("p", { className: "short" }, problem, problem && "\n", titles.get(about) ?? (page ? "It is no longer there." : "")));
-  for (const part of fresh.querySelectorAll("[id]")) part.removeAttribute("id");
+  const host = known().find(({ link }) => link.getAttribute("href") === about.split("#")[0]);
+  const copyOf = (id) => page?.getElementById(id)?.cloneNode(true) ?? "";
+  const cross = make("button", { type: "button", className: "close", title: "close" }, "×");
+  const head = make("p", { className: "where" }, host.link.cloneNode(true), copyOf("ssh"), cross);
+  const short = make("p", { className: "short" }, [problem, titles.get(about)].join("\n").trim());
+  const fresh = make("div", {}, head, copyOf(place) || short);
+  for (const part of findAll("[id]", fresh)) part.removeAttribute("id");
   box.setAttribute("aria-label", `${host.name}, GPU ${about.split("#gpu")[1]}`);
   equip(fresh);
   tellAges(fresh);
@@ -427,6 +465,7 @@ function listenForDetails() {
   document.addEventListener("click", (event) => {
     const { target } = event;
     if (target.closest(".close")) return close();
+    if (target.closest(".copy")) return copy(target.closest(".copy"));
     const link = linkOf(target);
     if (!link || target.closest("a, button")?.matches(":not([href*='#gpu'])")) {
       if (!box.contains(target)) close();
@@ -447,18 +486,18 @@ function listenForDetails() {
 // ---- Copy ----
 
 async function copy(button) {
-  const isCopied = await toClipboard(button.value).catch(() => byHand(button));
   const label = button.firstChild;
-  label.data = isCopied ? "copied " : "can't copy ";
+  try {
+    await navigator.clipboard.writeText(button.value);
+    label.data = "copied ";
+  } catch {
+    // There is no navigator.clipboard on plain http.
+    label.data = copyBySelection(button) ? "copied " : "can't copy ";
+  }
   setTimeout(() => (label.data = "copy "), 2000);
 }
 
-async function toClipboard(text) {
-  await navigator.clipboard.writeText(text); // not there on plain http: byHand() then
-  return true;
-}
-
-function byHand(button) {
+function copyBySelection(button) {
   const area = make("textarea", { value: button.value, className: "hide", readOnly: true });
   button.after(area);
   area.select();
@@ -472,10 +511,12 @@ function byHand(button) {
 
 const every = Number(root.dataset.refresh) * 1000;
 let askedAt = Date.now();
-let lost = null; // why the server can't be reached
-let shownTag = null;
+let isAsking = false;
+let lost = ""; // why the server can't be reached
+let shownTag = "";
 
 async function get(path) {
+  if (location.protocol === "file:") throw new Error("this page was opened from a folder");
   const answer = await fetch(path, { cache: "no-cache", signal: AbortSignal.timeout(20000) }).catch((error) => {
     throw new Error(error.name === "TimeoutError" ? "the server does not answer" : "the server can't be reached");
   });
@@ -488,41 +529,41 @@ async function parse(answer) {
 }
 
 async function refresh() {
-  if (document.hidden) return;
+  if (document.hidden || isAsking) return;
+  isAsking = true;
   askedAt = Date.now();
   try {
     const answer = await get(location.pathname);
     const tag = answer.headers.get("etag");
     if (!tag || tag !== shownTag) swap(await parse(answer));
     shownTag = tag;
-    lost = null;
+    lost = "";
   } catch (error) {
     lost = error.message;
   }
+  isAsking = false;
   tell();
 }
 
 function swap(next) {
-  if (!next.getElementById("fresh")) throw new Error("the server answers with another page");
-  const script = (page) => page.querySelector("script[src]")?.getAttribute("src");
-  // Another version of webmon: its page wants its own script.
-  if (script(next) !== script(document)) return location.reload();
-  const main = document.querySelector("main");
-  const nextMain = next.querySelector("main");
+  if (!find("#fresh", next)) throw new Error("the server answers with another page");
+  const assets = (page) => findAll("[rel=stylesheet], [src]", page).map((part) => part.outerHTML).join();
+  // Another version of webmon: its page wants its own script and style.
+  if (assets(next) !== assets(document)) return location.reload();
+  const main = find("main");
+  const nextMain = find("main", next);
   const focused = document.activeElement;
   equip(nextMain);
-  const nextHosts = readHosts(nextMain);
-  arrange(nextMain, nextHosts);
+  ranks = new Map(findAll("#hosts > .host", nextMain).map((section, rank) => [section.id, rank]));
+  arrange(nextMain, isPlain() ? [] : readHosts(nextMain));
   tellAges(nextMain);
-  const rank = new Map(nextHosts.map((host) => [host.section.id, host.rank]));
   morph(main, nextMain);
-  morph(document.getElementById("fresh"), next.getElementById("fresh"));
-  hosts = readHosts(main);
-  for (const host of hosts) host.rank = rank.get(host.section.id);
-  hosts.sort((one, other) => one.rank - other.rank);
+  morph(find("#fresh"), find("#fresh", next));
   equip(main);
+  hosts = null;
+  setTimeout(readAhead);
   title = next.title;
-  icon = next.querySelector("link[rel=icon]").getAttribute("href");
+  icon = find("link[rel=icon]", next).getAttribute("href");
   if (focused.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
   pages.clear();
   if (about) load();
@@ -563,7 +604,6 @@ function morphChildren(old, fresh) {
 
 let title = "";
 let icon = "";
-let stale = null;
 
 function age(time) {
   const seconds = (Date.now() - Date.parse(time)) / 1000;
@@ -574,7 +614,7 @@ function age(time) {
 }
 
 function tellAges(part) {
-  for (const time of part.querySelectorAll("time")) {
+  for (const time of findAll("time", part)) {
     const text = age(time.dateTime);
     if (time.textContent !== text) time.textContent = text;
     const local = new Date(time.dateTime).toLocaleString();
@@ -583,50 +623,38 @@ function tellAges(part) {
 }
 
 function tell() {
-  const fresh = document.getElementById("fresh");
-  const taken = fresh.querySelector("time").dateTime;
-  const isOld = (Date.now() - Date.parse(taken)) / 1000 > Number(fresh.dataset.staleAfter);
-  for (const time of stale.querySelectorAll("time")) time.dateTime = taken;
-  const isLost = lost !== null;
-  const banner = document.getElementById("lost");
-  if (isLost && banner.dataset.why !== lost) {
-    banner.dataset.why = lost;
-    const when = make("time", { dateTime: taken });
-    banner.replaceChildren(`Out of touch: ${lost}. What is shown here is from `, when, "; it is tried again by itself.");
-  }
-  banner.querySelector("time")?.setAttribute("datetime", taken);
-  banner.hidden = !isLost;
-  if (!isLost) delete banner.dataset.why;
-  fresh.classList.toggle("old", isOld || isLost);
-  stale.hidden = !isOld;
+  const fresh = find("#fresh");
+  const taken = find("time", fresh).dateTime;
+  const isStale = Date.now() - Date.parse(taken) > Number(fresh.dataset.staleAfter) * 1000;
+  const isOld = isStale || lost !== "";
+  if (lost && find("#why").textContent !== lost) find("#why").textContent = lost;
+  find("#lost").hidden = !lost;
+  find("#stale").hidden = !isStale;
+  for (const time of findAll(".warning time")) time.dateTime = taken;
+  fresh.classList.toggle("old", isOld);
   tellAges(document);
-  const link = document.querySelector("link[rel=icon]");
-  const shown = isOld || isLost ? link.dataset.old : icon;
+  const link = find("link[rel=icon]");
+  const shown = isOld ? link.dataset.old : icon;
   if (link.getAttribute("href") !== shown) link.setAttribute("href", shown);
-  const said = isOld || isLost ? `(old) ${title}` : title;
-  if (document.title !== said) document.title = said;
+  document.title = isOld ? `(old) ${title}` : title;
 }
 
 // ---- Start ----
 
 document.addEventListener("DOMContentLoaded", () => {
-  const main = document.querySelector("main");
+  const main = find("main");
   title = document.title;
-  icon = document.querySelector("link[rel=icon]").getAttribute("href");
-  stale = document.getElementById("stale");
+  icon = find("link[rel=icon]").getAttribute("href");
   nameTheme();
-  document.getElementById("theme").addEventListener("click", switchTheme);
+  find("#theme").addEventListener("click", switchTheme);
   darkSystem.addEventListener("change", nameTheme);
-  hosts = readHosts(main);
   equip(main);
-  arrange(main, hosts);
+  if (isPlain()) main.dataset.view = view.view;
+  else arrange(main, known());
+  setTimeout(readAhead);
   listen(main);
-  document.body.append(box);
+  box = find("#details");
   listenForDetails();
-  document.addEventListener("click", ({ target }) => {
-    const button = target.closest("button.copy");
-    if (button) copy(button);
-  });
   addEventListener("beforeprint", () => moreRows(Infinity));
   tell();
   setInterval(tell, 5000);

@@ -56,6 +56,7 @@ def render(config: Config, folder: Path, site: Path) -> Snapshot:
     from webmon.publish.render import render as publish
     from webmon.store import snapshot as store
 
+    _spare_work()
     snapshot = store.load(folder)
     publish(snapshot, config.site, site, now=datetime.now(UTC), period=store.period(folder))
     return snapshot

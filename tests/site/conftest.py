@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,6 +22,12 @@ TAKEN = datetime(2026, 11, 18, 8, 20, tzinfo=UTC)
 def snapshot():
     """The snapshot of tests/site/snapshot: every state, odd names, a host that is down."""
     return store.read(HERE / "snapshot")
+
+
+@pytest.fixture
+def fresh(snapshot):
+    """The snapshot, as if it had been taken just now."""
+    return replace(snapshot, taken_at=datetime.now(UTC).replace(microsecond=0))
 
 
 @pytest.fixture

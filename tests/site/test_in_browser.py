@@ -8,12 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 
-@pytest.fixture
-def fresh(snapshot):
-    """The snapshot, as if it had been taken just now."""
-    return replace(snapshot, taken_at=datetime.now(UTC).replace(microsecond=0))
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_page_asks_nobody_else_and_complains_of_nothing(browser, serve, make_site, fresh, dark):
     """No console message, no request to another server, under the strict policy."""
@@ -29,7 +23,7 @@ def test_names_of_strangers_run_nothing(browser, serve, make_site, fresh):
     page = browser.open(serve(make_site(fresh, now=fresh.taken_at)))
     assert page.value("document.title") == "1 free – GPU monitor"  # noqa: RUF001
     assert page.value("document.querySelectorAll('img').length") == 0
-    assert "<script>" in page.value("document.querySelector('#mixed_2222 .gpu:last-child').textContent")
+    assert "<script>" in page.value("document.querySelector('#host-mixed_2222 .gpu:last-child').textContent")
 
 
 @pytest.mark.parametrize("width", [360, 500, 768, 1500])

@@ -200,7 +200,7 @@ def test_hosts_whose_names_differ_only_in_odd_characters_have_pages_of_their_own
     first = snapshot.hosts[0]
     hosts = tuple(replace(first, host=name) for name in ("a:1", "a_1", "A_1", "..", "ä"))
     page = index(make_site(Snapshot(TAKEN, hosts)))
-    anchors = re.findall(r'<section class="host down" id="([^"]*)"', page)
+    anchors = re.findall(r'<section class="host down bare" id="host-([^"]*)"', page)
     assert sorted(anchors) == ["A_1_3", "_", "__", "a_1", "a_1_2"]
 
 

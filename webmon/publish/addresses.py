@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from webmon.model import Gpu
 
 
+# A name in a file system has room for 255 bytes, the ending and a number among them.
+_LONGEST = 200
+
+
 def host_page(name: str) -> str:
     """Return the path of a host's page; `name` is its name in files."""
     return f"hosts/{name}.html"
@@ -21,7 +25,7 @@ def file_names(hosts: Iterable[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     taken: set[str] = set()
     for host in hosts:
-        plain = re.sub(r"[^A-Za-z0-9._-]", "_", host)
+        plain = re.sub(r"[^A-Za-z0-9._-]", "_", host)[:_LONGEST]
         plain = plain if plain.strip(".") else plain.replace(".", "_")
         name, number = plain, 1
         while name.casefold() in taken:

@@ -153,7 +153,7 @@ def _card(
         facts=words.facts(host, gpus),
         free=sum(gpu.state == "free" for gpu in gpus),
         total=len(gpus),
-        error=host.error,
+        error=words.sentence(host.error),
         last_seen=host.last_seen,
         cells=[
             cell(

@@ -46,7 +46,15 @@ class GpuSheet:
     memory: str
     memory_level: str
     idle_since: datetime | None
-    readings: Sequence[tuple[str, str]]
+    memory_utilization: str
+    temperature: str
+    power: str
+    fan: str
+    clock: str
+    power_state: str
+    mig: str
+    driver: str
+    uuid: str
     processes: Sequence[ProcessRow]
     nobody: str
 
@@ -67,7 +75,11 @@ class HostSheet:
     copy: str | None
     last_seen: datetime | None
     checked_at: datetime | None
-    readings: Sequence[tuple[str, str]]
+    duration: str
+    models: str
+    driver: str
+    load: str
+    ram: str
     gpus: Sequence[GpuSheet]
     strays: Sequence[ProcessRow]
 
@@ -102,29 +114,23 @@ def _host(host: Host, gpus: Sequence[Gpu], processes: Sequence[Process], name: s
         group=host.group,
         status=host.status,
         reason=host.reason,
-        error=host.error,
+        error=words.sentence(host.error),
         free=sum(gpu.state == "free" for gpu in gpus),
         total=len(gpus),
         copy=ssh_command(host.host),
         last_seen=host.last_seen,
         checked_at=host.checked_at,
-        readings=_host_readings(host, gpus),
+        duration=words.UNKNOWN if host.duration_ms is None else f"{host.duration_ms}\u202fms",
+        models=words.models(gpu.name for gpu in gpus) or words.UNKNOWN,
+        driver=host.driver or words.UNKNOWN,
+        load=words.load(host.load1, host.cpus),
+        ram=words.memory(host.ram_used_mib, host.ram_total_mib),
         gpus=[
             _gpu(gpu, on_gpu.get((gpu.index, gpu.uuid), ()), place, order, host.driver)
             for gpu, place in zip(gpus, gpu_places(gpus), strict=True)
         ],
         strays=_rows([process for key, group in on_gpu.items() if key not in known for process in group]),
     )
-
-
-def _host_readings(host: Host, gpus: Sequence[Gpu]) -> list[tuple[str, str]]:
-    return [
-        ("GPUs", words.models(gpu.name for gpu in gpus) or words.UNKNOWN),
-        ("driver", host.driver or words.UNKNOWN),
-        ("load", words.load(host.load1, host.cpus)),
-        ("main memory", words.memory(host.ram_used_mib, host.ram_total_mib)),
-        ("answered in", words.UNKNOWN if host.duration_ms is None else f"{host.duration_ms}\u202fms"),
-    ]
 
 
 def _gpu(gpu: Gpu, processes: Sequence[Process], place: str, order: str, driver: str | None) -> GpuSheet:
@@ -140,17 +146,15 @@ def _gpu(gpu: Gpu, processes: Sequence[Process], place: str, order: str, driver:
         memory=words.memory(gpu.memory_used_mib, gpu.memory_total_mib),
         memory_level=words.level(memory_pct(gpu)),
         idle_since=gpu.idle_since,
-        readings=[
-            ("memory active", words.percent(gpu.memory_utilization_pct)),
-            ("temperature", words.degrees(gpu.temperature_c)),
-            ("power", words.power(gpu.power_w, gpu.power_limit_w)),
-            ("fan", words.percent(gpu.fan_pct)),
-            ("SM clock", words.megahertz(gpu.sm_clock_mhz)),
-            ("power state", gpu.pstate or words.UNKNOWN),
-            ("MIG", {"Enabled": "on", "Disabled": "off"}.get(gpu.mig_mode or "", words.UNKNOWN)),
-            ("driver", driver or words.UNKNOWN),
-            ("uuid", gpu.uuid or words.UNKNOWN),
-        ],
+        memory_utilization=words.percent(gpu.memory_utilization_pct),
+        temperature=words.degrees(gpu.temperature_c),
+        power=words.power(gpu.power_w, gpu.power_limit_w),
+        fan=words.percent(gpu.fan_pct),
+        clock=words.megahertz(gpu.sm_clock_mhz),
+        power_state=gpu.pstate or words.UNKNOWN,
+        mig={"Enabled": "on", "Disabled": "off"}.get(gpu.mig_mode or "", words.UNKNOWN),
+        driver=driver or words.UNKNOWN,
+        uuid=gpu.uuid or words.UNKNOWN,
         processes=_rows(processes),
         nobody="Its processes are not known." if gpu.state in ("unknown", "faulty") else "No processes.",
     )

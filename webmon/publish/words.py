@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -118,6 +119,11 @@ def facts(host: Host, gpus: Sequence[Gpu]) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def sentence(text: str | None) -> str | None:
+    """End a text as a sentence ends."""
+    return text + "." if text and text[-1] not in ".?!`)" else text
+
+
 def duration(span: timedelta) -> str:
     """Write how long something takes or took: `12 min`, `3 h`, `7 d`."""
     seconds = max(0, int(span.total_seconds()))
@@ -137,6 +143,7 @@ def iso(time: datetime) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@lru_cache(maxsize=1024)
 def model(name: str | None) -> str:
     """Shorten a card's name to what tells cards apart: `A100 80GB`, `RTX 3090`."""
     if name is None:

@@ -49,16 +49,20 @@ def make_folder(path: Path) -> None:
         folder.chmod(FOLDER_MODE)
 
 
-def write(path: Path, content: bytes, mode: int = FILE_MODE) -> None:
-    """Replace a file: readers see the old one or the new one, whole."""
+def write(path: Path, content: bytes, mode: int = FILE_MODE, *, sync: bool = True) -> None:
+    """Replace a file: readers see the old one or the new one, whole.
+
+    With `sync` that holds even if the machine loses its power; it takes a while.
+    """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "wb") as file:
             file.write(content)
             os.fchmod(file.fileno(), mode)
-            file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -75,12 +79,15 @@ def clear_leftovers(folder: Path) -> None:
 
 
 def write_if_changed(path: Path, content: bytes) -> bool:
-    """Replace a file if its content is another one, and tell whether it was."""
+    """Replace a file if its content is another one, and tell whether it was.
+
+    It is for what can be made again: a file that a loss of power has emptied differs, and is replaced.
+    """
     try:
         if path.stat().st_size == len(content) and path.read_bytes() == content:
             return False
     except OSError:
         pass  # not there, or not readable: it is written anew
     make_folder(path.parent)
-    write(path, content)
+    write(path, content, sync=False)
     return True
