@@ -57,3 +57,56 @@ def test_a_host_with_different_models_names_each():
     assert words.models(["NVIDIA A100-SXM4-80GB"] * 2) == "A100 80GB"
     assert words.models(["A100", "A100", "V100", None]) == "A100 ×2, V100 ×1"  # noqa: RUF001
     assert words.models([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("percentage", "classes"),
+    [
+        (None, ""),
+        (0, " v0"),
+        (0.4, " v0"),
+        (3, " v3"),
+        (40, " v40"),
+        (43, " v40 v3"),
+        (100, " v100"),
+        (250, " v100"),
+    ],
+)
+def test_a_level_is_classes_that_add_up(percentage, classes):
+    """Tens and ones; what is not known has no bar, and nothing is fuller than full."""
+    assert words.level(percentage) == classes
+
+
+@pytest.mark.parametrize(
+    ("used", "total", "shown"),
+    [
+        (512 * 1024, 2002 * 1024, "512 of 2002\u202fGB"),
+        (12_800 * 1024, 40_000 * 1024, "12.5 of 39.1\u202fTB"),
+    ],
+)
+def test_a_clusters_memory_is_told_in_terabytes_once_there_are_ten(used, total, shown):
+    """Both numbers in the same unit."""
+    assert words.much_memory(used, total) == shown
+
+
+@pytest.mark.parametrize(
+    ("now", "limit", "shown"),
+    [
+        (310.4, 400, "310 of 400\u202fW"),
+        (None, 400, "– of 400\u202fW"),  # noqa: RUF001
+        (62, None, "62\u202fW"),
+        (None, None, "–"),  # noqa: RUF001
+    ],
+)
+def test_a_power_is_told_with_its_limit(now, limit, shown):
+    """As far as either is known."""
+    assert words.power(now, limit) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [(None, None), ("", ""), ("gone", "gone."), ("Is it on?", "Is it on?"), ("Look.", "Look.")],
+)
+def test_a_sentence_ends_once(text, ended):
+    """What follows it can be another one."""
+    assert words.sentence(text) == ended

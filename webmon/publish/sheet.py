@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -96,10 +97,10 @@ def ssh_command(host: str) -> str | None:
     """Return what to type to get onto a host; None for this machine itself."""
     if host == "self":
         return None
-    name, colon, port = host.rpartition(":")
-    if not colon or (":" in name and not host.startswith("[")):
-        name, port = host, ""
-    return shlex.join(["ssh", *(["-p", port] if port else []), name.strip("[]")])
+    parts = re.fullmatch(r"\[(?P<v6>.+)\](:(?P<v6_port>\d+))?|(?P<name>[^:]+):(?P<port>\d+)", host)
+    name = (parts["v6"] or parts["name"]) if parts else host
+    port = (parts["v6_port"] or parts["port"]) if parts else None
+    return shlex.join(["ssh", *(["-p", port] if port else []), name])
 
 
 def _host(host: Host, gpus: Sequence[Gpu], processes: Sequence[Process], name: str) -> HostSheet:
