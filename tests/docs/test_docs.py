@@ -106,6 +106,12 @@ def test_every_reason_is_documented():
     assert used == table
 
 
+def test_every_template_is_documented():
+    """In docs/pages.md, for whoever wants one of their own; and every documented one exists."""
+    told = set(re.findall(r"^\| `([\w.]+\.j2)` \|", (ROOT / "docs" / "pages.md").read_text(), re.MULTILINE))
+    assert told == {path.name for path in (ROOT / "templates").iterdir()}
+
+
 def test_every_link_leads_somewhere():
     """Relative links in all documents."""
     for document in DOCUMENTS:
