@@ -81,11 +81,11 @@ class Gpu {
   get index() {
     return this.link.firstChild.textContent;
   }
-  get card() {
-    return this.link.textContent.slice(this.index.length).trim();
-  }
   get model() {
     return this.link.lastChild.data.trim();
+  }
+  get card() {
+    return this.model + (find("i", this.link) ? " MIG" : "");
   }
   get isFree() {
     return this.cell.classList.contains("free");
@@ -130,7 +130,7 @@ const reading = (gpu, unit) => gpu.text("more").match(`[\\d.]+\\s${unit}`)?.[0] 
 // What a column shows, and what it is sorted by if that is not the text itself.
 const COLUMNS = {
   host: [(gpu) => gpu.host.name, (_, gpu) => gpu.host.rank],
-  gpu: [(gpu) => gpu.index, (_, gpu) => gpu.place],
+  gpu: [(gpu) => gpu.index, Number],
   model: [(gpu) => gpu.card],
   state: [(gpu) => gpu.text("state")],
   use: [(gpu) => gpu.text("use"), parseFloat],
@@ -198,19 +198,21 @@ function drawTable(main, gpus) {
 function addRows(list) {
   const body = find("tbody", list);
   const heads = findAll("th", list);
-  body.append(...sorted.slice(body.rows.length, rowsWanted).map(({ gpu }) => makeRow(gpu, heads)));
+  const rows = sorted.slice(body.rows.length, rowsWanted).map(({ gpu }) => makeRow(gpu, heads));
+  body.append(...rows);
   const further = find("#further", list);
   const left = sorted.length - body.rows.length;
   further.hidden = left <= 0;
   further.textContent = `${left} more`;
   clearTimeout(growing);
   if (left > 0 && rowsWanted < MOST_ROWS) growing = setTimeout(moreRows, 300, rowsWanted + FIRST_ROWS);
+  return rows;
 }
 
 function moreRows(count) {
-  if (view.view !== "table") return;
+  if (view.view !== "table") return [];
   rowsWanted = count;
-  addRows(find("#list"));
+  return addRows(find("#list"));
 }
 
 // ---- The view: what is shown, and how; all of it is in the address ----
@@ -229,8 +231,8 @@ function readView() {
     models: given.getAll("model"),
     sort: one("sort", Object.keys(ORDERS)),
     view: one("view", ["cards", "compact", "table"]),
-    by: column in COLUMNS ? column : "host",
-    down: column in COLUMNS && by.startsWith("-"),
+    by: Object.hasOwn(COLUMNS, column) ? column : "host",
+    down: Object.hasOwn(COLUMNS, column) && by !== column,
   };
 }
 
@@ -286,7 +288,7 @@ function arrange(main, hosts) {
   }
   main.dataset.view = view.view;
   find("#hosts", main).hidden = view.view === "table";
-  find("#none", main).hidden = any || !narrowed;
+  find("#none", main).hidden = !narrowed || (view.view === "table" ? shown.length > 0 : any);
   found.textContent = narrowed ? `${shown.length} of ${count} GPUs shown` : "";
   order(find("#hosts", main), hosts);
   drawTable(main, shown);
@@ -357,7 +359,8 @@ function listen(main) {
       change({ q: "", free: false, memory: 0, models: [] });
       find("#q").focus();
     } else if (button.id === "further") {
-      moreRows(rowsWanted + MOST_ROWS);
+      const [first] = moreRows(rowsWanted + MOST_ROWS);
+      find("a", first).focus();
     }
   });
 }

@@ -29,6 +29,7 @@ class GpuCell:
     memory: str
     memory_level: str
     more: str
+    is_owned: bool
     who: str
     program: str
     since: str
@@ -51,6 +52,7 @@ def cell(
         memory=words.memory(gpu.memory_used_mib, gpu.memory_total_mib),
         memory_level=words.level(memory_pct(gpu)),
         more=f"{words.degrees(gpu.temperature_c)} · {words.watts(gpu.power_w)}",
+        is_owned=largest is not None,
         who=_who(gpu, largest, status),
         program=words.program(largest) if largest else "",
         since=_running(largest, taken_at) if largest else "",
