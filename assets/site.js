@@ -203,7 +203,7 @@ function addRows(list) {
   const further = find("#further", list);
   const left = sorted.length - body.rows.length;
   further.hidden = left <= 0;
-  further.textContent = `${left} more`;
+  further.textContent = `${Math.min(left, MOST_ROWS)} more`;
   clearTimeout(growing);
   if (left > 0 && rowsWanted < MOST_ROWS) growing = setTimeout(moreRows, 300, rowsWanted + FIRST_ROWS);
   return rows;
