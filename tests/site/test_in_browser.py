@@ -53,15 +53,6 @@ def test_a_fresh_page_gives_ages(browser, serve, make_site, fresh):
     assert page.value("document.querySelector('#fresh time').textContent") == "just now"
 
 
-def test_without_javascript_the_page_is_complete(browser, serve, make_site, fresh):
-    """Every GPU, with its details in the hover text, and the time in full."""
-    page = browser.open(serve(make_site(fresh, now=fresh.taken_at)), script=False)
-    tree = page.call("DOMSnapshot.captureSnapshot", computedStyles=[])["strings"]
-    text = "\n".join(tree)
-    assert "alice · train.py · 58.6\u202fGB · pid 101 · for " in text
-    assert fresh.taken_at.strftime("%Y-%m-%d %H:%M UTC") in text
-
-
 def test_it_opens_from_a_folder_too(browser, make_site, fresh):
     """`open site/index.html`, without any server."""
     page = browser.open((make_site(fresh, now=fresh.taken_at) / "index.html").as_uri())
