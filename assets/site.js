@@ -1,9 +1,11 @@
-// The pages are complete without this; with it they filter and sort, tell more of a GPU, and keep
-// themselves up to date. What comes from a host is put into the page as text only.
+// The pages are complete without this. What comes from a host is put into them as text only.
 "use strict";
 
 const find = (selector, part = document) => part.querySelector(selector);
 const findAll = (selector, part = document) => [...part.querySelectorAll(selector)];
+const on = (event, action) => document.addEventListener(event, action);
+const to = (link) => link.getAttribute("href");
+const focus = (element) => element?.focus({ preventScroll: true });
 
 // ---- The theme, before anything is painted ----
 
@@ -15,7 +17,7 @@ function storage(use) {
   try {
     return use(localStorage);
   } catch {
-    return null; // The choice lasts as long as the page.
+    return null;
   }
 }
 
@@ -30,10 +32,8 @@ function switchTheme() {
 }
 
 function nameTheme() {
-  const button = find("#theme");
-  button.textContent = isDark() ? "light" : "dark";
-  button.title = `switch to the ${button.textContent} theme`;
-  button.hidden = false;
+  find("#theme").textContent = isDark() ? "light" : "dark";
+  find("#theme").hidden = false;
 }
 
 // ---- The index: what each host and GPU can be found and sorted by ----
@@ -50,7 +50,7 @@ function known() {
   return hosts;
 }
 
-/** Read what the filter looks into a little at a time, before somebody types. */
+/** Read what the filter looks into, bit by bit. */
 function readAhead(from = 0) {
   if (from >= known().length) return;
   for (const host of hosts.slice(from, from + 50)) host.gpus.forEach((gpu) => gpu.words);
@@ -70,7 +70,7 @@ function readHosts(main) {
 
 const UNKNOWN = "\u2013";
 
-/** A GPU, as its cell tells it. There may be thousands, so each part is read when it is asked for. */
+/** A GPU. There may be thousands, so each part of its cell is read when it is asked for. */
 class Gpu {
   constructor(cell, host, place) {
     Object.assign(this, { cell, host, place, link: cell.firstElementChild });
@@ -87,17 +87,13 @@ class Gpu {
   get card() {
     return this.model + (find("i", this.link) ? " MIG" : "");
   }
-  get isFree() {
-    return this.cell.classList.contains("free");
-  }
   /** Memory: 0 is what is used, 1 what there is. */
   memory(which) {
     const size = this.text("mem").split(/[/ ]/)[which];
     return isNaN(size) ? UNKNOWN : `${size}\u202fGB`;
   }
   get words() {
-    this.read ??= `${this.host.words} ${this.card} ${this.text("state")} ${this.text("who")}`.toLowerCase();
-    return this.read;
+    return (this.read ??= `${this.host.words} ${this.card} ${this.text("state")} ${this.text("who")}`.toLowerCase());
   }
 }
 
@@ -108,7 +104,7 @@ function meanUse(host) {
 
 const ORDERS = {
   host: () => 0,
-  free: (host) => -host.gpus.filter((gpu) => gpu.isFree).length,
+  free: (host) => -findAll(".free", host.section).length,
   busy: (host) => -meanUse(host),
 };
 
@@ -127,7 +123,7 @@ function seconds(span) {
 
 const reading = (gpu, unit) => gpu.text("more").match(`[\\d.]+\\s${unit}`)?.[0] ?? UNKNOWN;
 
-// What a column shows, and what it is sorted by if that is not the text itself.
+// What a column shows, and what it is sorted by if that is not the text.
 const COLUMNS = {
   host: [(gpu) => gpu.host.name, (_, gpu) => gpu.host.rank],
   gpu: [(gpu) => gpu.index, Number],
@@ -142,8 +138,8 @@ const COLUMNS = {
   program: [program],
   running: [(gpu) => gpu.text("for"), seconds],
 };
-// Thousands of rows are slow: the first come at once, some more by themselves, the rest on request.
-const FIRST_ROWS = 80;
+// Rows are slow: the first come at once, some more by themselves, the rest on request.
+const FIRST_ROWS = 40;
 const MOST_ROWS = 480;
 let rowsWanted = FIRST_ROWS;
 let sorted = [];
@@ -158,8 +154,8 @@ function make(tag, properties, ...children) {
 }
 
 function sortedRows(gpus) {
-  const [shown, worth = (text) => text] = COLUMNS[view.by];
-  const turn = view.down ? -1 : 1;
+  const [shown, worth = (text) => text] = COLUMNS[view.by.replace("-", "")];
+  const turn = view.by.startsWith("-") ? -1 : 1;
   const rows = gpus.map((gpu) => ({ gpu, value: worth(shown(gpu), gpu) }));
   // What is not known comes last, either way.
   return rows.sort((a, b) => {
@@ -171,11 +167,11 @@ function sortedRows(gpus) {
 
 function makeRow(gpu, heads) {
   const links = { host: gpu.host.link, gpu: gpu.link };
-  const row = make("tr", { className: gpu.cell.classList[1], id: `row-${gpu.link.getAttribute("href")}` });
+  const row = make("tr", { className: gpu.cell.classList[1], id: `row-${to(gpu.link)}` });
   for (const { className, firstChild } of heads) {
     const name = firstChild.value;
     const inside = make(links[name] ? "a" : "span", {}, COLUMNS[name][0](gpu));
-    if (links[name]) inside.setAttribute("href", links[name].getAttribute("href"));
+    if (links[name]) inside.setAttribute("href", to(links[name]));
     else if (name === "state") inside.className = name;
     row.append(make("td", { className }, inside));
   }
@@ -188,8 +184,9 @@ function drawTable(main, gpus) {
   find("tbody", list).replaceChildren();
   if (list.hidden) return;
   for (const button of findAll("th button", list)) {
-    if (button.value !== view.by) button.parentNode.removeAttribute("aria-sort");
-    else button.parentNode.setAttribute("aria-sort", view.down ? "descending" : "ascending");
+    const turn = { [view.by]: "ascending", [view.by.slice(1)]: "descending" }[button.value];
+    if (turn) button.parentNode.setAttribute("aria-sort", turn);
+    else button.parentNode.removeAttribute("aria-sort");
   }
   sorted = sortedRows(gpus);
   addRows(list);
@@ -217,81 +214,86 @@ function moreRows(count) {
 
 // ---- The view: what is shown, and how; all of it is in the address ----
 
+// What each part is as a rule, and what else it may be.
+const VIEW = {
+  q: ["", /./],
+  free: ["", /^1$/],
+  memory: ["", /^[\d.]+$/],
+  sort: ["host", /^(free|busy)$/],
+  view: ["cards", /^(compact|table)$/],
+  by: ["host", RegExp(`^-?(${Object.keys(COLUMNS).join("|")})$`)],
+};
 const view = readView();
 
 function readView() {
   const given = new URLSearchParams(location.search);
-  const one = (name, choices) => (choices.includes(given.get(name)) ? given.get(name) : choices[0]);
-  const by = given.get("by") || "host";
-  const column = by.replace(/^-/, "");
-  return {
-    q: given.get("q") || "",
-    free: given.get("free") === "1",
-    memory: Math.max(0, Number(given.get("memory")) || 0),
-    models: given.getAll("model"),
-    sort: one("sort", Object.keys(ORDERS)),
-    view: one("view", ["cards", "compact", "table"]),
-    by: Object.hasOwn(COLUMNS, column) ? column : "host",
-    down: Object.hasOwn(COLUMNS, column) && by !== column,
-  };
+  const view = { models: given.getAll("model") };
+  for (const [name, [usual, fit]] of Object.entries(VIEW)) {
+    const value = given.get(name) ?? "";
+    view[name] = fit.test(value) ? value : usual;
+  }
+  return view;
 }
 
 function writeView() {
   const given = new URLSearchParams();
-  if (view.q.trim()) given.set("q", view.q.trim());
-  if (view.free) given.set("free", "1");
-  if (view.memory) given.set("memory", view.memory);
+  for (const [name, [usual]] of Object.entries(VIEW)) if (view[name].trim() !== usual) given.set(name, view[name].trim());
   for (const model of view.models) given.append("model", model);
-  if (view.sort !== "host") given.set("sort", view.sort);
-  if (view.view !== "cards") given.set("view", view.view);
-  if (view.by !== "host" || view.down) given.set("by", (view.down ? "-" : "") + view.by);
   const query = given.size ? `?${given}` : "";
   history.replaceState(null, "", location.pathname + query + location.hash);
 }
 
-const asksGpu = () => view.free || view.memory > 0 || view.models.length > 0;
-
-/** Tell whether hosts and cells are as the server has them. */
-function isPlain() {
-  return view.view !== "table" && view.sort === "host" && !view.q.trim() && !asksGpu();
-}
-
-/** Show what the view asks for, in the page or in one that is about to be swapped in. */
+/** Show what the view asks for, in the page or in the next one. */
 function arrange(main, hosts) {
   const found = find("#found", main);
   if (!found) return;
   const terms = view.q.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (gpu) =>
-    (!view.free || gpu.isFree) &&
+    (!view.free || gpu.cell.matches(".free")) &&
     (!view.memory || parseFloat(gpu.memory(1)) >= view.memory) &&
     (!view.models.length || view.models.includes(gpu.model)) &&
     terms.every((term) => gpu.words.includes(term));
-  const narrowed = asksGpu() || terms.length > 0;
+  const asksGpu = view.free || view.memory || view.models.length > 0;
+  const narrowed = asksGpu || terms.length > 0;
   const shown = [];
+  const late = [];
   let count = 0;
   let any = false;
+  cancelAnimationFrame(settling);
   for (const host of hosts) {
-    let some = !host.gpus.length && !asksGpu() && terms.every((term) => host.words.includes(term));
     const fitting = narrowed ? host.gpus.filter(fits) : host.gpus;
-    some ||= fitting.length > 0;
-    if (host.section.hidden === some) host.section.hidden = !some;
-    // The cells of a host that is hidden can stay as they are.
-    if (some) {
-      for (const gpu of host.gpus) {
-        const hidden = narrowed && !fitting.includes(gpu);
-        if (gpu.cell.hidden !== hidden) gpu.cell.hidden = hidden;
-      }
-    }
+    const bare = !host.gpus.length && !asksGpu && terms.every((term) => host.words.includes(term));
+    if (fitting.length || bare) late.push([host, fitting]);
+    else host.section.hidden = true;
     shown.push(...fitting);
     count += host.gpus.length;
-    any ||= some;
+    any ||= fitting.length > 0 || bare;
   }
+  if (view.view !== "table") settle(late, main.isConnected ? HOSTS_AT_ONCE[view.view] : Infinity);
   main.dataset.view = view.view;
   find("#hosts", main).hidden = view.view === "table";
   find("#none", main).hidden = !narrowed || (view.view === "table" ? shown.length > 0 : any);
   found.textContent = narrowed ? `${shown.length} of ${count} GPUs shown` : "";
   order(find("#hosts", main), hosts);
   drawTable(main, shown);
+}
+
+// To show a host takes time: those that fill a window come at once, the others frame by frame.
+const HOSTS_AT_ONCE = { cards: 12, compact: 200 };
+let settling = 0;
+
+function settle(hosts, most) {
+  let touched = 0;
+  for (const [at, [{ section, gpus }, fitting]] of hosts.entries()) {
+    if (touched > most) {
+      settling = requestAnimationFrame(() => settle(hosts.slice(at), most));
+      return;
+    }
+    const wrong = gpus.filter((gpu) => gpu.cell.hidden === fitting.includes(gpu));
+    for (const gpu of wrong) gpu.cell.hidden = !gpu.cell.hidden;
+    touched += section.hidden || wrong.length > 0;
+    if (section.hidden) section.hidden = false;
+  }
 }
 
 function order(container, hosts) {
@@ -306,29 +308,33 @@ function order(container, hosts) {
 
 const titles = new Map(); // the hover texts, by the address of the GPU
 
-/** Make the controls work, and say what the view says. */
+/** Make a page that has just come work. */
 function equip(main) {
   for (const cell of findAll("li.gpu[title]", main)) {
     // It is for those without JavaScript; here it would lie over the details.
-    titles.set(cell.firstElementChild.getAttribute("href"), cell.title);
+    titles.set(to(cell.firstElementChild), cell.title);
     cell.removeAttribute("title");
   }
   for (const copy of findAll(".copy", main)) copy.hidden = false;
+  for (const tile of findAll(".tile", main)) tile.disabled = false;
+  reflect(main);
+}
+
+/** Let the controls say what the view says. */
+function reflect(main) {
   const tools = find("#tools", main);
   if (!tools) return;
   tools.hidden = false;
   for (const tile of findAll(".tile", main)) {
-    tile.disabled = false;
     tile.setAttribute("aria-pressed", view.models.includes(tile.value));
   }
   const { q, free, memory, sort, view: choice } = tools.elements;
   if (q.value.trim() !== view.q.trim()) q.value = view.q;
-  free.checked = view.free;
+  free.checked = view.free !== "";
   sort.value = view.sort;
   choice.value = view.view;
-  const size = view.memory || "";
-  if (![...memory.options].some((option) => option.value === String(size))) memory.append(new Option(`${size} GB`, size));
-  memory.value = size;
+  memory.value = view.memory;
+  if (!memory.value && view.memory) memory.add(new Option(`${view.memory} GB`, view.memory, true, true));
 }
 
 function change(changes) {
@@ -336,27 +342,27 @@ function change(changes) {
   rowsWanted = FIRST_ROWS;
   writeView();
   const main = find("main");
-  equip(main);
+  reflect(main);
   arrange(main, known());
   if (about && !linkTo(about)) close();
 }
 
 function listen(main) {
   main.addEventListener("input", ({ target }) => {
-    const value = target.id === "free" ? target.checked : target.value;
-    change({ [target.name || target.id]: target.id === "memory" ? Number(value) : value });
+    change({ [target.name || target.id]: target.id !== "free" ? target.value : target.checked ? "1" : "" });
   });
   main.addEventListener("submit", (event) => event.preventDefault());
   main.addEventListener("click", ({ target }) => {
     const button = target.closest("button");
     if (!button) return;
     if (button.matches(".tile")) {
-      const others = view.models.filter((model) => model !== button.value);
-      change({ models: others.length < view.models.length ? others : [...others, button.value] });
+      const models = new Set(view.models);
+      if (!models.delete(button.value)) models.add(button.value);
+      change({ models: [...models] });
     } else if (button.matches("th button")) {
-      change({ by: button.value, down: view.by === button.value && !view.down });
+      change({ by: (view.by === button.value ? "-" : "") + button.value });
     } else if (button.id === "all") {
-      change({ q: "", free: false, memory: 0, models: [] });
+      change({ q: "", free: "", memory: "", models: [] });
       find("#q").focus();
     } else if (button.id === "further") {
       const [first] = moreRows(rowsWanted + MOST_ROWS);
@@ -365,12 +371,13 @@ function listen(main) {
   });
 }
 
-// ---- The details of a GPU: on hover, on focus, and on a click or tap, which keeps them open ----
+// ---- The details of a GPU: on hover, on focus; a click or tap keeps them open ----
 
 let box = null;
 const pages = new Map(); // the host pages that have been asked for, by their address
 let about = null; // the address of the GPU that the box is about
 let isPinned = false;
+let isClosing = false;
 let timer = 0;
 
 function later(action, delay) {
@@ -378,7 +385,7 @@ function later(action, delay) {
   timer = setTimeout(action, delay);
 }
 
-// The link of the GPU that an element is part of; and the visible one of those to a GPU.
+// The link of the GPU that an element is part of; the visible one to a GPU.
 function linkOf(element) {
   return element.closest?.("li.gpu, #table tbody tr")?.querySelector("a[href*='.html#gpu']");
 }
@@ -389,7 +396,7 @@ function linkTo(address) {
 
 function open(link, pin = false) {
   clearTimeout(timer);
-  const address = link.getAttribute("href");
+  const address = to(link);
   isPinned = pin;
   if (about !== address || box.hidden) {
     about = address;
@@ -397,7 +404,7 @@ function open(link, pin = false) {
     show(null);
     load();
   }
-  if (pin) box.focus({ preventScroll: true });
+  if (pin) focus(box);
 }
 
 function close() {
@@ -407,7 +414,9 @@ function close() {
   about = null;
   isPinned = false;
   box.hidden = true;
-  link?.focus({ preventScroll: true });
+  isClosing = true;
+  focus(link);
+  isClosing = false;
 }
 
 async function load() {
@@ -419,15 +428,15 @@ async function load() {
     if (about === address) show(page, place);
   } catch (error) {
     pages.delete(path);
-    if (about === address) show(null, place, `The rest can't be loaded: ${error.message}.`);
+    if (about === address && !find(".sheet", box)) show(null, place, `The rest can't be loaded: ${error.message}.`);
   }
 }
 
-/** Fill the box from a host's page; without one, with what the overview knows. */
+/** Fill the box from a host's page, or else with what the overview knows. */
 function show(page, place, problem = "") {
   const link = linkTo(about);
   if (!link) return close();
-  const host = known().find(({ link }) => link.getAttribute("href") === about.split("#")[0]);
+  const host = known().find(({ link }) => to(link) === about.split("#")[0]);
   const copyOf = (id) => page?.getElementById(id)?.cloneNode(true) ?? "";
   const cross = make("button", { type: "button", className: "close", title: "close" }, "×");
   const head = make("p", { className: "where" }, host.link.cloneNode(true), copyOf("ssh"), cross);
@@ -437,14 +446,18 @@ function show(page, place, problem = "") {
   box.setAttribute("aria-label", `${host.name}, GPU ${about.split("#gpu")[1]}`);
   equip(fresh);
   tellAges(fresh);
+  const focused = document.activeElement;
   morphChildren(box, fresh);
+  if (box.contains(focused)) focus(focused);
   position(link);
 }
 
 function position(link) {
   const cell = link.closest("li, tr").getBoundingClientRect();
   const below = innerHeight - cell.bottom;
-  const isBelow = below >= box.offsetHeight + 12 || below >= cell.top;
+  const height = Math.min(box.scrollHeight + 2, 620, innerHeight * 0.75);
+  const isBelow = below >= height + 12 || below >= cell.top;
+  box.style.setProperty("--room", `${(isBelow ? below : cell.top) - 12}px`);
   const left = Math.max(8, Math.min(cell.left, root.clientWidth - box.offsetWidth - 8));
   const top = isBelow ? cell.bottom + 4 : Math.max(4, cell.top - box.offsetHeight - 4);
   box.style.left = `${left + scrollX}px`;
@@ -452,20 +465,20 @@ function position(link) {
 }
 
 function listenForDetails() {
-  document.addEventListener("pointerover", ({ target, pointerType }) => {
+  on("pointerover", ({ target, pointerType }) => {
     if (pointerType !== "mouse" || isPinned) return;
     const link = linkOf(target);
     if (box.contains(target)) clearTimeout(timer);
     else if (link) later(() => open(link), about ? 60 : 180);
     else later(close, 300);
   });
-  document.addEventListener("focusin", ({ target }) => {
-    if (box.contains(target)) return;
+  on("focusin", ({ target }) => {
+    if (isClosing || box.contains(target)) return;
     const link = linkOf(target);
     if (link === target && link.matches(":focus-visible")) open(link);
-    else if (about && !isPinned && !target.matches("body")) close();
+    else if (about && !isPinned && (!link || to(link) !== about)) close();
   });
-  document.addEventListener("click", (event) => {
+  on("click", (event) => {
     const { target } = event;
     if (target.closest(".close")) return close();
     if (target.closest(".copy")) return copy(target.closest(".copy"));
@@ -474,15 +487,17 @@ function listenForDetails() {
       if (!box.contains(target)) close();
     } else if (!event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey) {
       event.preventDefault();
-      if (isPinned && about === link.getAttribute("href")) close();
+      if (isPinned && about === to(link)) close();
       else open(link, true);
     }
   });
-  document.addEventListener("keydown", (event) => {
+  root.addEventListener("pointerleave", () => isPinned || later(close, 300));
+  addEventListener("resize", () => about && linkTo(about) && position(linkTo(about)));
+  on("keydown", (event) => {
     if (event.key === "Escape" && about) close();
   });
   box.addEventListener("focusout", ({ relatedTarget }) => {
-    if (isPinned && relatedTarget && !box.contains(relatedTarget)) close();
+    if (isPinned && relatedTarget && !box.contains(relatedTarget) && relatedTarget !== linkTo(about)) close();
   });
 }
 
@@ -506,11 +521,11 @@ function copyBySelection(button) {
   area.select();
   const isCopied = document.execCommand("copy");
   area.remove();
-  button.focus({ preventScroll: true });
+  focus(button);
   return isCopied;
 }
 
-// ---- Refresh: fetch the page in the background and swap in what has changed ----
+// ---- Refresh: swap in what has changed ----
 
 const every = Number(root.dataset.refresh) * 1000;
 let askedAt = Date.now();
@@ -520,8 +535,8 @@ let shownTag = "";
 
 async function get(path) {
   if (location.protocol === "file:") throw new Error("this page was opened from a folder");
-  const answer = await fetch(path, { cache: "no-cache", signal: AbortSignal.timeout(20000) }).catch((error) => {
-    throw new Error(error.name === "TimeoutError" ? "the server does not answer" : "the server can't be reached");
+  const answer = await fetch(path, { cache: "no-cache", signal: AbortSignal.timeout(20000) }).catch(() => {
+    throw new Error("the server can't be reached");
   });
   if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
   return answer;
@@ -558,21 +573,21 @@ function swap(next) {
   const focused = document.activeElement;
   equip(nextMain);
   ranks = new Map(findAll("#hosts > .host", nextMain).map((section, rank) => [section.id, rank]));
-  arrange(nextMain, isPlain() ? [] : readHosts(nextMain));
+  arrange(nextMain, readHosts(nextMain));
   tellAges(nextMain);
   morph(main, nextMain);
   morph(find("#fresh"), find("#fresh", next));
-  equip(main);
+  reflect(main);
   hosts = null;
   setTimeout(readAhead);
   title = next.title;
-  icon = find("link[rel=icon]", next).getAttribute("href");
-  if (focused.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
+  icon = to(find("link[rel=icon]", next));
+  if (focused.isConnected && document.activeElement !== focused) focus(focused);
   pages.clear();
-  if (about) load();
+  if (about) linkTo(about) ? load() : close();
 }
 
-/** Make an element like another one, touching only what differs: focus, scroll and selection stay. */
+/** Make an element like another one, touching only what differs. */
 function morph(old, fresh) {
   if (old.isEqualNode(fresh)) return;
   if (old.nodeName !== fresh.nodeName) return old.replaceWith(document.importNode(fresh, true));
@@ -582,16 +597,24 @@ function morph(old, fresh) {
   morphChildren(old, fresh);
 }
 
+// What an element is about: a host, a GPU, a model.
+function keyOf(node) {
+  const child = node?.firstElementChild;
+  return node?.id || node?.value || child?.value || child?.getAttribute("href");
+}
+
 function morphChildren(old, fresh) {
-  const wanted = new Set([...fresh.children].map((child) => child.id));
+  const wanted = new Set([...fresh.children].map(keyOf));
   const named = new Map();
   for (const child of [...old.children]) {
-    if (child.id && !wanted.has(child.id)) child.remove();
-    else if (child.id) named.set(child.id, child);
+    const key = keyOf(child);
+    if (key && !wanted.has(key)) child.remove();
+    else if (key) named.set(key, child);
   }
   let at = old.firstChild;
   for (const want of [...fresh.childNodes]) {
-    const match = want.id ? named.get(want.id) : at?.id ? null : at;
+    const key = keyOf(want);
+    const match = key ? named.get(key) : keyOf(at) ? null : at;
     if (match && match === at) at = at.nextSibling;
     else old.insertBefore(match || document.adoptNode(want), at);
     if (match) morph(match, want);
@@ -638,22 +661,22 @@ function tell() {
   tellAges(document);
   const link = find("link[rel=icon]");
   const shown = isOld ? link.dataset.old : icon;
-  if (link.getAttribute("href") !== shown) link.setAttribute("href", shown);
+  if (to(link) !== shown) link.setAttribute("href", shown);
   document.title = isOld ? `(old) ${title}` : title;
 }
 
 // ---- Start ----
 
-document.addEventListener("DOMContentLoaded", () => {
+on("DOMContentLoaded", () => {
   const main = find("main");
   title = document.title;
-  icon = find("link[rel=icon]").getAttribute("href");
+  icon = to(find("link[rel=icon]"));
+  new Image().src = find("link[rel=icon]").dataset.old; // there when the network no longer is
   nameTheme();
   find("#theme").addEventListener("click", switchTheme);
   darkSystem.addEventListener("change", nameTheme);
   equip(main);
-  if (isPlain()) main.dataset.view = view.view;
-  else arrange(main, known());
+  if (location.search) arrange(main, known());
   setTimeout(readAhead);
   listen(main);
   box = find("#details");
@@ -663,7 +686,7 @@ document.addEventListener("DOMContentLoaded", () => {
   setInterval(tell, 5000);
   if (location.protocol === "file:") setTimeout(() => location.reload(), every);
   else setInterval(refresh, every);
-  document.addEventListener("visibilitychange", () => {
+  on("visibilitychange", () => {
     if (Date.now() - askedAt >= every) refresh();
   });
   root.classList.add("js");

@@ -103,7 +103,16 @@ WATCH = """(() => {
 
   // From the next event to the end of the frame that shows the last change that it brings.
   const aside = "head, time, [aria-live], [role=status], [role=alert]";
-  const matters = ({ target }) => !(target.closest ? target : target.parentElement)?.closest(aside);
+  const inWindow = node => {
+    let part = node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement;
+    // What is hidden now was somewhere in the first thing around it that is not.
+    while (part && !part.offsetHeight) part = part.parentElement;
+    const box = part?.getBoundingClientRect();
+    return box && box.bottom > 0 && box.top < innerHeight;
+  };
+  const matters = ({ target, addedNodes }) =>
+    !(target.closest ? target : target.parentElement)?.closest(aside) &&
+    (addedNodes.length ? [...addedNodes] : [target]).some(inWindow);
   bench.await = type => {
     bench.answer = new Promise(done => addEventListener(type, async event => {
       const batches = [], frames = [], until = performance.now() + 300;

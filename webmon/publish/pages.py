@@ -39,10 +39,11 @@ def pages(
     fresh = Freshness(snapshot.taken_at, int(old.total_seconds()), now - snapshot.taken_at > old)
     environment.globals |= {"site": site, "asset": assets, "fresh": fresh}
     names = file_names([host.host for host in snapshot.hosts])
-    yield "index.html", environment.get_template("index.html.j2").render(page=overview(snapshot, names))
     template = environment.get_template("host.html.j2")
     for sheet in sheets(snapshot, names):
         yield sheet.path, template.render(host=sheet)
+    # Last: an open overview takes the details from the pages of the hosts.
+    yield "index.html", environment.get_template("index.html.j2").render(page=overview(snapshot, names))
 
 
 def _environment(site: SiteSettings) -> jinja2.Environment:
