@@ -36,7 +36,7 @@ function nameTheme() {
   find("#theme").hidden = false;
 }
 
-// ---- The index: what each host and GPU can be found and sorted by ----
+// ---- The index of hosts and GPUs ----
 
 let hosts = null; // what known() has read; nothing when the page has changed since
 let ranks = null; // the order of the hosts, as the server has it
@@ -212,7 +212,7 @@ function moreRows(count) {
   return addRows(find("#list"));
 }
 
-// ---- The view: what is shown, and how; all of it is in the address ----
+// ---- The view: all of it is in the address ----
 
 // What each part is as a rule, and what else it may be.
 const VIEW = {
@@ -311,7 +311,7 @@ const titles = new Map(); // the hover texts, by the address of the GPU
 /** Make a page that has just come work. */
 function equip(main) {
   for (const cell of findAll("li.gpu[title]", main)) {
-    // It is for those without JavaScript; here it would lie over the details.
+    // Here it would lie over the details.
     titles.set(to(cell.firstElementChild), cell.title);
     cell.removeAttribute("title");
   }
@@ -626,7 +626,7 @@ function morphChildren(old, fresh) {
   }
 }
 
-// ---- Ages, and what is wrong: old data, a lost server ----
+// ---- Ages; old data; a lost server ----
 
 let title = "";
 let icon = "";
@@ -676,6 +676,7 @@ on("DOMContentLoaded", () => {
   find("#theme").addEventListener("click", switchTheme);
   darkSystem.addEventListener("change", nameTheme);
   equip(main);
+  main.dataset.view = view.view;
   if (location.search) arrange(main, known());
   setTimeout(readAhead);
   listen(main);

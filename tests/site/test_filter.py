@@ -259,7 +259,7 @@ def test_all_of_it_is_in_the_address(look, url):
     """In words, and only what differs from the usual; the history is not filled with it."""
     page = look()
     assert query(page) == ""
-    asked = "?q=wild++Free&free=1&memory=48&model=A100+80GB&model=RTX+A6000&sort=busy&view=compact"
+    asked = "?q=wild++Free&free=1&memory=48&sort=busy&view=compact&model=A100+80GB&model=RTX+A6000"
     assert ask_for_much(page) == url + asked
     assert page.value("history.length") == 2
     page.click("#free")
@@ -312,7 +312,7 @@ def test_nonsense_in_the_address_breaks_nothing(look, nonsense):
 
 
 @pytest.mark.parametrize(
-    "nonsense", ["?q=%FF", "?model=none", "?model=&view=table", "?memory=1e999", "?q=<img src=x>&memory=7e7"]
+    "nonsense", ["?q=%FF", "?model=none", "?model=&view=table", "?memory=9999", "?q=<img src=x>&memory=7e7"]
 )
 def test_who_is_sent_to_what_is_not_there_gets_back(look, nonsense):
     """A word that nobody has, a model that is gone, more memory than there is."""

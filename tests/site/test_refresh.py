@@ -539,7 +539,7 @@ def test_a_server_that_hangs_is_lost(look, server):
     hurry = "const after = AbortSignal.timeout; AbortSignal.timeout = ms => after.call(AbortSignal, ms / 50)"
     page = look(before=hurry)
     server.answer = "wait"
-    until_lost(page, "the server does not answer")
+    until_lost(page, "the server can't be reached")
 
 
 def test_a_lost_server_takes_nothing_away(look, server):

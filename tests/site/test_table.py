@@ -224,8 +224,8 @@ def test_of_many_rows_the_first_come_at_once(look_at_many):
     """And how many there are besides."""
     page = look_at_many("?view=table")
     here, left = page.value(f"[{COUNT}, document.querySelector('#further').innerText]")
-    assert 50 <= here < 528
-    assert left == f"{528 - here} more"
+    assert 30 <= here < 528
+    assert left == f"{min(528 - here, 480)} more"
 
 
 def test_all_rows_come_when_they_are_asked_for(look_at_many):

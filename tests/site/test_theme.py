@@ -113,5 +113,5 @@ def test_the_keyboard_switches_too(look):
     page.value("document.querySelector('#theme').focus()")
     page.press("Enter")
     assert page.value(IS_DARK)
-    assert page.value("document.querySelector('#theme').title") == "switch to the light theme"
+    assert page.value("document.querySelector('#theme').title") == "switch between dark and light"
     assert page.focused == "button#theme"
