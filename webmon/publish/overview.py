@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from webmon.model import Gpu, Host, Process, Snapshot
     from webmon.publish.cell import GpuCell
 
-# A hover text is a third of a cell. With more GPUs than this only the host's page has its content.
-TITLED_GPUS = 500
+# With more GPUs than this the page saves: no hover texts (a third of a cell each; the host's page has
+# their content), cards out of sight are not laid out, and squares are small.
+FEW_GPUS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Overview:
 
     free: int
     total: int
+    many: bool
     summary: str
     tiles: Sequence[ModelTile]
     memories: Sequence[int]
@@ -70,7 +72,7 @@ def overview(snapshot: Snapshot, names: Mapping[str, str]) -> Overview:
     """Work out the overview; `names` are those of the hosts in files."""
     gpus = snapshot.gpus_by_host()
     processes = snapshot.processes_by_host()
-    titled = len(snapshot.gpus) <= TITLED_GPUS
+    many = len(snapshot.gpus) > FEW_GPUS
     cards = [
         _card(
             host,
@@ -78,13 +80,14 @@ def overview(snapshot: Snapshot, names: Mapping[str, str]) -> Overview:
             processes.get(host.host, ()),
             names[host.host],
             snapshot.taken_at,
-            titled=titled,
+            titled=not many,
         )
         for host in sorted(snapshot.hosts, key=lambda host: natural_order(host.host))
     ]
     return Overview(
         free=sum(card.free for card in cards),
         total=len(snapshot.gpus),
+        many=many,
         summary=_summary(snapshot),
         tiles=_tiles(snapshot.gpus),
         memories=sorted(
