@@ -1,3 +1,26 @@
 """webmon tells a lab where its free GPUs are."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webmon.pick.api import GpuInfo, available_gpus, gpu_info, gpuselect, gpustatus, select, snapshot
+
 __version__ = "0.1.0"
+
+__all__ = ["GpuInfo", "available_gpus", "gpu_info", "gpuselect", "gpustatus", "select", "snapshot"]
+
+
+def __getattr__(name: str) -> object:
+    """Load the API when it is asked for: the commands do without it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from webmon.pick import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    """Return what the module offers, for tab completion."""
+    return [*globals(), *__all__]

@@ -68,6 +68,24 @@ def is_idle(gpu: Gpu, processes: Sequence[Process] | None, rules: Rules) -> bool
     return utilization is not None and utilization <= rules.max_utilization_pct
 
 
+def is_free(gpu: Gpu, processes: Sequence[Process] | None, rules: Rules) -> bool:
+    """Tell whether this GPU of a host that answered is free (processes None: list not known)."""
+    if gpu.state == "faulty" or processes is None or not is_idle(gpu, processes, rules):
+        return False
+    return memory_is_free(gpu, rules) and in_use_by(processes, rules) == 0
+
+
+def memory_is_free(gpu: Gpu, rules: Rules) -> bool:
+    """Tell whether nobody holds memory, not even a process that can't be seen."""
+    memory = memory_pct(gpu)
+    return _has_unified_memory(gpu) if memory is None else memory <= rules.max_memory_pct
+
+
+def in_use_by(processes: Iterable[Process], rules: Rules) -> int:
+    """Count the processes that use their GPU: all but the ignored ones."""
+    return sum(not is_ignored(process, rules) for process in processes)
+
+
 def state_of(
     gpu: Gpu,
     processes: Sequence[Process] | None,
@@ -79,30 +97,19 @@ def state_of(
     """Judge a GPU of a host that answered, by the processes on it (None: list not known)."""
     if gpu.state == "faulty":
         return "faulty"
+    if is_free(gpu, processes, rules):
+        return "free"
     idle = is_idle(gpu, processes, rules)
     memory = memory_pct(gpu)
-    memory_is_taken = memory is not None and memory > rules.max_memory_pct
-    if processes is not None and _using(processes, rules):
+    if in_use_by(processes or (), rules) or (memory is not None and memory > rules.max_memory_pct):
         return _in_use(idle, idle_since, rules, now)
-    if memory_is_taken:
-        return _in_use(idle, idle_since, rules, now)
-    if gpu.utilization_pct is not None and not idle:
-        return "busy"
-    if processes is None or not idle:
-        return "unknown"
-    if memory is None and not _has_unified_memory(gpu):
-        return "unknown"
-    return "free"
+    return "busy" if gpu.utilization_pct is not None and not idle else "unknown"
 
 
 def users_of(processes: Iterable[Process], rules: Rules) -> tuple[str, ...]:
     """Return who uses a GPU, each once, in order."""
     using = {p.user for p in processes if p.user is not None and not is_ignored(p, rules)}
     return tuple(sorted(using))
-
-
-def _using(processes: Iterable[Process], rules: Rules) -> bool:
-    return any(not is_ignored(process, rules) for process in processes)
 
 
 def _in_use(idle: bool, idle_since: datetime | None, rules: Rules, now: datetime) -> State:

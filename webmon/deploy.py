@@ -25,7 +25,7 @@ from webmon.resources import resource
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webmon.config import Config, HostSettings
+    from webmon.config.settings import Config, HostSettings
 
 # What rendering may take beyond the polling, with a year of history.
 _RENDER_SECONDS = 120

@@ -4,7 +4,13 @@ WebmonError                 says what is wrong, where, and what to do; knows its
 ├── ConfigError             the configuration, or a file that it names (exit 2)
 ├── DataError               the data folder can't be used (exit 2)
 ├── StorageError            the disk is full (exit 1)
-└── HostError               one host gave no usable answer (never ends a run)
+├── SelectionError          what was asked for can't be had
+│   ├── WishError           it makes no sense (exit 2)
+│   ├── NotEnough           too few GPUs are free just now (exit 1)
+│   │   └── NeverEnough     and there are too few of that kind altogether
+│   └── WaitedTooLong       nor were they in the time that was given (exit 124)
+├── SiteError               the published site can't be read (exit 1)
+└── HostError               a host gave no usable answer (never ends a poll; exit 1 where it is this machine)
 """
 
 from __future__ import annotations
@@ -44,8 +50,40 @@ class StorageError(WebmonError):
     exit_code = 1
 
 
+class SelectionError(WebmonError):
+    """No GPU can be given."""
+
+
+class WishError(SelectionError):
+    """What was asked for makes no sense, or no GPU here can ever be it."""
+
+
+class NotEnough(SelectionError):  # noqa: N818 - what it says is `not enough`
+    """Fewer GPUs than were asked for are free just now."""
+
+    exit_code = 1
+
+
+class NeverEnough(NotEnough):
+    """There are too few GPUs of that kind, free or not: waiting does not help."""
+
+
+class WaitedTooLong(SelectionError):  # noqa: N818 - what it says is `waited too long`
+    """The GPUs that were asked for did not become free in time."""
+
+    exit_code = 124
+
+
+class SiteError(WebmonError):
+    """The published site can't be reached, or is not webmon's."""
+
+    exit_code = 1
+
+
 class HostError(WebmonError):
     """One host gave no usable answer. `reason` is one word, for programs."""
+
+    exit_code = 1
 
     def __init__(self, reason: str, problem: str, remedy: str = "") -> None:
         """Say why; the reasons are listed in docs/data-format.md."""

@@ -19,6 +19,9 @@ Status = Literal["up", "degraded", "down"]
 State = Literal["free", "busy", "held", "faulty", "unknown"]
 T = TypeVar("T")
 
+# The name of a process that is on no GPU yet: it holds the claim of a `webmon select`.
+CLAIM = "(claim)"
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -79,6 +82,11 @@ class Process:
     memory_mib: int | None = None
     started_at: datetime | None = None
     container: str | None = None
+
+    @property
+    def is_claim(self) -> bool:
+        """Tell whether it has claimed the GPU without being on it yet."""
+        return self.name == CLAIM
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +162,13 @@ def natural_order(name: str) -> list[tuple[int, int, str]]:
         (1, int(part), part) if part.isdigit() and part.isascii() else (0, 0, part.casefold())
         for part in re.split(r"([0-9]{1,18})", name)
     ]
+
+
+def ssh_arguments(host: str) -> list[str] | None:
+    """Return what to type to get onto a host; None for the machine that polls itself."""
+    if host == "self":
+        return None
+    parts = re.fullmatch(r"\[(?P<v6>.+)\](:(?P<v6_port>\d+))?|(?P<name>[^:]+):(?P<port>\d+)", host)
+    name = (parts["v6"] or parts["name"]) if parts else host
+    port = (parts["v6_port"] or parts["port"]) if parts else None
+    return ["ssh", *(["-p", port] if port else []), name]

@@ -11,7 +11,10 @@ from servers.command import environment, webmon
 
 from webmon import __version__
 
-COMMANDS = ("fetch", "render", "update", "config", "deploy", "serve", "demo")
+COMMANDS = (
+    "list", "available", "select", "wait",
+    "fetch", "render", "update", "config", "deploy", "completion", "serve", "demo",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -28,11 +31,11 @@ def test_the_version_is_told():
     assert webmon("--version").stdout == f"webmon {__version__}\n"
 
 
-def test_without_a_command_there_is_help_and_exit_2():
-    """It lists the commands."""
-    done = webmon()
-    assert (done.returncode, done.stdout) == (2, "")
-    assert all(command in done.stderr for command in COMMANDS)
+def test_help_lists_all_commands():
+    """On standard output, in a few words each."""
+    done = webmon("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(f"\n    {command} " in done.stdout for command in COMMANDS)
 
 
 @pytest.mark.parametrize(

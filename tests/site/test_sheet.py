@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from webmon.model import Gpu, Host, Process, Snapshot
+from webmon.model import Gpu, Host, Process, Snapshot, ssh_arguments
 from webmon.publish.addresses import file_names, gpu_places
-from webmon.publish.sheet import sheets, ssh_command
+from webmon.publish.sheet import sheets
 
 NOW = datetime(2026, 11, 18, 8, 20, tzinfo=UTC)
 
@@ -33,7 +34,7 @@ def sheet(*gpus, processes=(), **host):
 )
 def test_what_to_type_to_get_there(host, command):
     """With the port where there is one, fit for a shell, and nothing for this machine itself."""
-    assert ssh_command(host) == command
+    assert ssh_arguments(host) == (command and shlex.split(command))
 
 
 def test_cuda_counts_as_nvidia_smi_does_where_models_differ():

@@ -12,7 +12,7 @@ from webmon.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webmon.config import Config, HostSettings
+    from webmon.config.settings import Config, HostSettings
 
 
 class File:

@@ -20,7 +20,7 @@ from webmon.errors import ConfigError, DataError, HostError, StorageError, Webmo
         ),
         (DataError("nothing there", "Run `webmon fetch`"), "nothing there. Run `webmon fetch`", 2),
         (StorageError("disk full"), "disk full", 1),
-        (HostError("timeout", "no answer", "Look at it"), "no answer. Look at it", 2),
+        (HostError("timeout", "no answer", "Look at it"), "no answer. Look at it", 1),
     ],
 )
 def test_an_error_says_itself(error, text, exit_code):

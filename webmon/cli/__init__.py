@@ -7,7 +7,6 @@ import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from webmon.cli import commands
 from webmon.cli.parser import parse
 from webmon.errors import WebmonError
 
@@ -53,9 +52,11 @@ def run() -> NoReturn:
 
 def _run(argv: list[str]) -> int:
     try:
-        return commands.run(parse(argv))
+        options = parse(argv)
+        code: int = options.run(options)
     except SystemExit as end:  # argparse: --help, or a mistake
         return end.code if isinstance(end.code, int) else 2
+    return code
 
 
 def _open_missing_streams() -> None:

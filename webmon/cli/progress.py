@@ -1,4 +1,4 @@
-"""The progress bar of a poll: on a terminal only, and gone when it is done."""
+"""How far a poll, or a wait, is: on a terminal only, and gone when it is done."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from webmon.collect.assemble import Answer
+    from webmon.errors import WebmonError
 
 
 class Progress:
@@ -43,3 +44,29 @@ class Progress:
         line = f"[{'#' * full}{'.' * (bar - full)}]{count}{host}"
         sys.stderr.write(f"\r\x1b[K{line[: max(0, width - 1)]}")
         sys.stderr.flush()
+
+
+class Waiting:
+    """Draws `waiting for 2 GPUs, 12 min: Requested 2 GPUs, but 1 matched filters` on standard error."""
+
+    def __init__(self, count: int, *, shown: bool) -> None:
+        """Draw nothing yet; with `shown` false, never."""
+        self._wanted = f"{count} GPU{'' if count == 1 else 's'}"
+        self._shown = shown
+        self._started = time.monotonic()
+
+    def __call__(self, problem: WebmonError) -> None:
+        """Say what is being waited for."""
+        if not self._shown:
+            return
+        minutes, seconds = divmod(int(time.monotonic() - self._started), 60)
+        line = f"waiting for {self._wanted}, {minutes}:{seconds:02d}  {problem.problem}"
+        width = shutil.get_terminal_size().columns
+        sys.stderr.write(f"\r\x1b[K{line[: max(0, width - 1)]}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line off the terminal."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

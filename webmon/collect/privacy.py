@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from webmon.model import CLAIM
 
 if TYPE_CHECKING:
     from webmon.model import Process
@@ -27,7 +27,7 @@ class Privacy:
         """Return the process with no more in it than may be told."""
         user = self.user(process.user) if process.user is not None else None
         if self.command == "none":
-            return replace(process, user=user, name=None, command=None)
+            return replace(process, user=user, name=CLAIM if process.is_claim else None, command=None)
         if self.command == "full":
             return replace(process, user=user)
         # A process may have its arguments in its name, as a browser's do; or its user, in a path.
@@ -40,6 +40,9 @@ class Privacy:
         """Return the user's name, or a pseudonym that stays the same for this data folder."""
         if self.users == "show":
             return name
+        import hashlib
+        import hmac
+
         digest = hmac.digest(self.salt, name.encode(), hashlib.sha256)
         return f"user-{digest[:4].hex()}"
 

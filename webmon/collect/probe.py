@@ -41,6 +41,10 @@ TOKEN_DIGITS = 16
 PID_DIGITS = 7
 MAX_PROCESSES = 2000
 
+# A claim is a file whose name is this and the uuid; `pick.claims` writes them.
+CLAIM_FILE = "webmon-claim-"
+MAX_CLAIMS = 256
+
 _SCRIPT = r"""
 main() {
 # The token is the argument, or under a forced command the last word of what was asked for.
@@ -114,7 +118,28 @@ case $r in
     if [ -n "$p" ]; then known "$p"; fi;
   } ;;
 esac;
+
+set --;
+for a in /run/lock/@CLAIM@* /tmp/@CLAIM@* "$WEBMON_CLAIMS"/@CLAIM@*; do
+  if [ -f "$a" ] && [ $# -lt @MAX_CLAIMS@ ]; then set -- "$@" "$a"; fi;
+done;
+case $# in 0) ;; *) claims "$@" ;; esac;
 mark end;
+};
+
+# The GPUs that a `webmon select` holds: the files of the claims, and who has locked them.
+claims() {
+  mark claims;
+  stat -c "%D %i %n" "$@" 2>/dev/null | {
+    i=" "; p=;
+    while read -r a n f; do printf "%s\n" "file $a $n $f"; i="$i$n "; done;
+    while read -r a k b c h n _; do
+      case $k$i in FLOCK*" ${n##*:} "*)
+        case $h in @PID_PATTERN@) printf "%s\n" "lock $h $n"; p=${p:+$p,}$h ;; esac ;;
+      esac;
+    done < /proc/locks;
+    if [ -n "$p" ]; then known "$p"; fi;
+  };
 };
 
 # What is known of some processes: who owns them, since when, and in which container they are.
@@ -160,6 +185,8 @@ def script(nvidia_smi: str = "nvidia-smi", timeout: float = 20.0) -> str:
         "GPU_SECONDS": str(gpu_seconds),
         "PROCESS_SECONDS": str(max(1, int(timeout - 2) - gpu_seconds)),
         "MAX_PROCESSES": str(MAX_PROCESSES),
+        "CLAIM": f"{CLAIM_FILE}GPU-",
+        "MAX_CLAIMS": str(MAX_CLAIMS),
     }
     lines = [line.strip() for line in _SCRIPT.splitlines()]
     text = "\n".join(line for line in lines if line and not line.startswith("#"))

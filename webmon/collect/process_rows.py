@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from webmon.collect import cells, diagnose, probe
+from webmon.collect import cells, claim_rows, diagnose, probe
 from webmon.collect.clean import clean
 from webmon.collect.owners import Owner, parse_cgroups, parse_owners
-from webmon.model import Process
+from webmon.model import CLAIM, Process
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -33,9 +34,7 @@ def read(
     if (section.code != 0 and not warned) or len(section.lines) > probe.MAX_PROCESSES:
         remarks += [clean(line)[:300] for line in section.lines[:5]]
         return None
-    index = {gpu.uuid: gpu.index for gpu in gpus}
-    owners = parse_owners([line for s in sections if s.name == "owners" for line in s.lines])
-    containers = parse_cgroups([line for s in sections if s.name == "cgroups" for line in s.lines])
+    known = _Known(sections, host, gpus, now)
     processes: list[Process] = []
     for line in section.lines:
         values = [cell.strip() for cell in line.split(", ", len(probe.PROCESS_FIELDS) - 1)]
@@ -49,24 +48,50 @@ def read(
                 return None
             continue
         uuid, pid, memory, name = values
-        owner = owners.get(int(pid), Owner())
-        processes.append(
-            Process(
-                host=host,
-                gpu_index=index.get(uuid),
-                gpu_uuid=clean(uuid),
-                pid=int(pid),
-                user=_user(owner.user),
-                name=cells.text(name),
-                command=clean(owner.command) or None if owner.command else None,
-                memory_mib=cells.whole({"memory.used": memory}, "memory.used"),
-                started_at=None
-                if owner.seconds is None
-                else (now - timedelta(seconds=owner.seconds)).replace(microsecond=0),
-                container=containers.get(int(pid)),
-            )
+        used = cells.whole({"memory.used": memory}, "memory.used")
+        processes.append(replace(known.process(uuid, int(pid)), name=cells.text(name), memory_mib=used))
+    return processes + _claims(sections, known, processes)
+
+
+class _Known:
+    """What the host says of its processes, beside nvidia-smi's rows."""
+
+    def __init__(self, sections: list[Section], host: str, gpus: list[Gpu], now: datetime) -> None:
+        self._host = host
+        self._now = now
+        self.index = {gpu.uuid: gpu.index for gpu in gpus}
+        self._owners = parse_owners([line for s in sections if s.name == "owners" for line in s.lines])
+        self._containers = parse_cgroups([line for s in sections if s.name == "cgroups" for line in s.lines])
+
+    def process(self, uuid: str, pid: int) -> Process:
+        """Return a process of this GPU: whose it is, since when, and what it runs."""
+        owner = self._owners.get(pid, Owner())
+        started_at = None
+        if owner.seconds is not None:
+            started_at = (self._now - timedelta(seconds=owner.seconds)).replace(microsecond=0)
+        return Process(
+            host=self._host,
+            gpu_index=self.index.get(uuid),
+            gpu_uuid=clean(uuid),
+            pid=pid,
+            user=_user(owner.user),
+            command=clean(owner.command) or None if owner.command else None,
+            started_at=started_at,
+            container=self._containers.get(pid),
         )
-    return processes
+
+
+def _claims(sections: list[Section], known: _Known, processes: list[Process]) -> list[Process]:
+    """Return a process for each claim whose owner is not on the GPU yet."""
+    lines = [line for section in sections if section.name == "claims" for line in section.lines]
+    claims = [known.process(uuid, pid) for uuid, pid in claim_rows.read(lines) if uuid in known.index]
+    present = {(process.gpu_uuid, process.pid) for process in processes}
+    at_work = {(process.gpu_uuid, process.user) for process in processes if process.user is not None}
+    return [
+        replace(claim, name=CLAIM)
+        for claim in claims
+        if (claim.gpu_uuid, claim.pid) not in present and (claim.gpu_uuid, claim.user) not in at_work
+    ]
 
 
 def _is_row(values: list[str]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,18 +19,11 @@ if TYPE_CHECKING:
     from webmon.config.dialect import Document
     from webmon.config.hostlist import HostName
     from webmon.config.ssh_config import SshConfig
+    from webmon.config.values import Sourced
 
 _USER_KNOWN_HOSTS = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2")
 _GLOBAL_KNOWN_HOSTS = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 _DEFAULT_IDENTITIES = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
-
-
-@dataclass(frozen=True, slots=True)
-class Sourced:
-    """A value, and where it comes from: `config.ini:12`, `~/.ssh/config:3`, `default`."""
-
-    value: Any
-    source: str
 
 
 def resolve_hosts(

@@ -27,7 +27,7 @@ from webmon.store.files import make_folder, storing, write
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webmon.config import Config
+    from webmon.config.settings import Config
 
 _CONFIG = """\
 # The demo's configuration, as an admin would write it. The hosts end with `webmon demo`.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from webmon.errors import ConfigError
 from webmon.publish.pages import pages
+from webmon.publish.tables import tables
 from webmon.resources import resource
 from webmon.store.files import clear_leftovers, make_folder, storing, write, write_if_changed
 
@@ -57,6 +58,7 @@ def render(
             f"a template in {site.templates} fails: {type(error).__name__}: {error}",
             "Compare it with the one in webmon's templates folder, or remove [site] templates",
         ) from error
+    files += [(path, text.encode("utf-8", "replace")) for path, text in tables(snapshot)]
     with storing(folder):
         for path, content in files:
             write_if_changed(folder / path, content)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webmon.availability import memory_pct
+from webmon.model import ssh_arguments
 from webmon.publish import words
 from webmon.publish.addresses import gpu_places, host_page
 from webmon.publish.cell import by_memory
@@ -93,19 +93,10 @@ def sheets(snapshot: Snapshot, names: Mapping[str, str]) -> Iterator[HostSheet]:
         yield _host(host, gpus.get(host.host, ()), processes.get(host.host, ()), names[host.host])
 
 
-def ssh_command(host: str) -> str | None:
-    """Return what to type to get onto a host; None for this machine itself."""
-    if host == "self":
-        return None
-    parts = re.fullmatch(r"\[(?P<v6>.+)\](:(?P<v6_port>\d+))?|(?P<name>[^:]+):(?P<port>\d+)", host)
-    name = (parts["v6"] or parts["name"]) if parts else host
-    port = (parts["v6_port"] or parts["port"]) if parts else None
-    return shlex.join(["ssh", *(["-p", port] if port else []), name])
-
-
 def _host(host: Host, gpus: Sequence[Gpu], processes: Sequence[Process], name: str) -> HostSheet:
     on_gpu = processes_by_gpu(processes)
     known = {(gpu.index, gpu.uuid) for gpu in gpus}
+    reach = ssh_arguments(host.host)
     # Where models differ, CUDA puts the fastest first, unless it is told to count as nvidia-smi does.
     order = "CUDA_DEVICE_ORDER=PCI_BUS_ID " if len({gpu.name for gpu in gpus}) > 1 else ""
     return HostSheet(
@@ -118,7 +109,7 @@ def _host(host: Host, gpus: Sequence[Gpu], processes: Sequence[Process], name: s
         error=words.sentence(host.error),
         free=sum(gpu.state == "free" for gpu in gpus),
         total=len(gpus),
-        copy=ssh_command(host.host),
+        copy=shlex.join(reach) if reach else None,
         last_seen=host.last_seen,
         checked_at=host.checked_at,
         duration=words.UNKNOWN if host.duration_ms is None else f"{host.duration_ms}\u202fms",

@@ -103,6 +103,8 @@ def load(load1: float | None, cpus: int | None) -> str:
 def program(process: Process, *, with_name: bool = False) -> str:
     """Say what a process is: its program, and on request what nvidia-smi calls it, where that differs."""
     command, name = process.command or "", process.name or ""
+    if process.is_claim:
+        return f"claimed, {command}" if command else "claimed"
     if with_name and command and name and name.rpartition("/")[2] not in command:
         return f"{command} ({name})"
     return command or name

@@ -82,14 +82,19 @@ def _rows(reader: Iterator[list[str]], kind: type[Row]) -> Iterator[Row]:
 
 
 def _converters(kind: type[Row]) -> dict[str, Callable[[str], Any]]:
+    return {name: _converter(base, name, optional=optional) for name, base, optional in types(kind)}
+
+
+def types(kind: type[Row]) -> Iterator[tuple[str, Any, bool]]:
+    """Return each column's type, and whether it may be not known."""
     hints = get_type_hints(kind, {**vars(model), "datetime": datetime})
-    return {field.name: _converter(hints[field.name], field.name) for field in fields(kind)}
+    for name in columns(kind):
+        inner = [arg for arg in get_args(hints[name]) if arg is not type(None)]
+        optional = len(inner) < len(get_args(hints[name]))
+        yield name, inner[0] if optional else hints[name], optional
 
 
-def _converter(hint: Any, name: str) -> Callable[[str], Any]:
-    inner = [arg for arg in get_args(hint) if arg is not type(None)]
-    optional = len(inner) < len(get_args(hint))
-    base = inner[0] if optional else hint
+def _converter(base: Any, name: str, *, optional: bool) -> Callable[[str], Any]:
     if name == "users":
         return lambda cell: tuple(cell.split(";")) if cell else ()
     make: Callable[[str], Any]

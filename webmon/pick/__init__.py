@@ -1,0 +1,1 @@
+"""Which GPU is mine: picking among free GPUs, claims, waiting, and the functions of the Python API."""

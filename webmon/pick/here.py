@@ -1,0 +1,137 @@
+"""Picking GPUs of this machine, and claiming them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+from webmon.availability import is_free
+from webmon.collect.here import look
+from webmon.errors import DataError
+from webmon.pick import choose, claims, turns
+from webmon.pick.choose import Offer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Sequence
+
+    from webmon.availability import Rules
+    from webmon.config.glance import Glance
+    from webmon.model import Gpu
+    from webmon.pick.choose import Wish
+    from webmon.pick.turns import Ticket
+
+
+@dataclass(slots=True)
+class Selection:
+    """The GPUs that were picked. Their claims last until they are released, or this process ends."""
+
+    gpus: tuple[Gpu, ...]
+    claims: list[int] = field(default_factory=list, repr=False)
+
+    @property
+    def ids(self) -> str:
+        """Return `0,2`."""
+        return ",".join(str(gpu.index) for gpu in self.gpus)
+
+    @property
+    def uuids(self) -> str:
+        """Return `GPU-…,GPU-…`."""
+        return ",".join(gpu.uuid or "" for gpu in self.gpus)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return what a program needs to see these GPUs and no others, counted as nvidia-smi does."""
+        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": self.ids}
+
+    def release(self) -> None:
+        """Give the claims up."""
+        while self.claims:
+            os.close(self.claims.pop())
+
+    def __enter__(self) -> Self:
+        """Keep the claims for as long as the block lasts."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give them up."""
+        self.release()
+
+
+def pick(
+    wish: Wish,
+    settings: Glance,
+    *,
+    claim: bool = True,
+    ticket: Ticket | None = None,
+    suits: Callable[[Offer], bool] | None = None,
+) -> Selection:
+    """Pick as many GPUs as are wished for; NotEnough if they are not free now.
+
+    `suits` stands in for all of the wish but its count and its order.
+    """
+    wish.check()
+    where = claims.folder() if claim else None
+    snapshot = look(settings)
+    choose.check_possible(wish, snapshot.gpus)
+    offered, own = _without_own_claims(choose.offers(snapshot), settings.free)
+    fitting = [offer for offer in offered if _fits(offer, wish, settings.free, suits)]
+    best = choose.ordered(fitting, wish.sort, lambda: os.urandom(8))
+    if where is None:
+        return _selection([offer.gpu for offer in best], [], wish)
+    kept = ticket.wanted_before() if ticket else turns.wanted(where)
+    with claims.picking(where):
+        return _claimed(where, [offer.gpu for offer in best if offer.gpu.uuid not in kept], own, wish)
+
+
+def _fits(offer: Offer, wish: Wish, rules: Rules, suits: Callable[[Offer], bool] | None) -> bool:
+    return choose.fits(offer, wish, rules) if suits is None else choose.is_offered(offer) and suits(offer)
+
+
+def _without_own_claims(offered: Sequence[Offer], rules: Rules) -> tuple[list[Offer], set[str | None]]:
+    """Leave out the claims of this very process, which `webmon select -- CMD` has become; name their GPUs."""
+    me = os.getpid()
+    others: list[Offer] = []
+    own: set[str | None] = set()
+    for offer in offered:
+        claim = offer.claimed_by
+        if claim is not None and claim.pid == me:
+            own.add(offer.gpu.uuid)
+            processes = tuple(process for process in offer.processes or () if process is not claim)
+            state = "free" if is_free(offer.gpu, processes, rules) else offer.gpu.state
+            others.append(Offer(replace(offer.gpu, state=state), processes))
+        else:
+            others.append(offer)
+    return others, own
+
+
+def _claimed(where: str, gpus: Sequence[Gpu], own: Container[str | None], wish: Wish) -> Selection:
+    got: list[Gpu] = []
+    held: list[int] = []
+    trouble: DataError | None = None
+    for gpu in gpus:
+        if len(got) == wish.count:
+            break
+        try:
+            descriptor = None if gpu.uuid in own else claims.claim(where, gpu.uuid or "")
+        except DataError as error:
+            trouble = error  # one file that can't be used takes one GPU out, no more
+            continue
+        if descriptor is not None:
+            held.append(descriptor)
+        if descriptor is not None or gpu.uuid in own:
+            got.append(gpu)
+    if len(got) < wish.count and trouble is not None:
+        Selection((), held).release()
+        raise trouble
+    return _selection(got, held, wish)
+
+
+def _selection(gpus: Sequence[Gpu], held: list[int], wish: Wish) -> Selection:
+    if len(gpus) < wish.count:
+        Selection((), held).release()
+        raise choose.not_enough(wish, len(gpus))
+    chosen = gpus[: wish.count]
+    if wish.sort == "random":
+        chosen = sorted(chosen, key=lambda gpu: gpu.index)
+    return Selection(tuple(chosen), held)
