@@ -13,13 +13,20 @@ if TYPE_CHECKING:
     Run = Callable[[argparse.Namespace], int]
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """With room for the longest option beside its help."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+
 class Parser(argparse.ArgumentParser):
     """Without abbreviated options: a mistyped one is an error."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         """Set what all commands have alike."""
         kwargs.setdefault("allow_abbrev", False)
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        kwargs.setdefault("formatter_class", _Help)
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
 
 
