@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from webmon.availability import is_ignored
@@ -42,7 +43,7 @@ def lines(listed: Sequence[Offer], now: datetime, rules: Rules, *, with_host: bo
         colour = terminal.RED if status == "[!]" else _COLOURS[offer.gpu.state]
         colours.append(colour if colourful else None)
     spared = _SPARED if with_host else ("host", *_SPARED)
-    return terminal.table(rows, colours, least=_LEAST, spared=spared, width=terminal.screen_width())
+    return terminal.table(rows, colours, least=_LEAST, spared=spared, width=terminal.screen_width(sys.stdout))
 
 
 def using(offer: Offer, rules: Rules) -> list[Process]:

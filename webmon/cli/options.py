@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from typing import TYPE_CHECKING
+
+from webmon.cli.terminal import screen_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +20,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
     """With room for the longest option beside its help."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30)
+        # Left to itself it would load shutil to find out how wide the terminal is.
+        super().__init__(prog, max_help_position=30, width=(screen_width(sys.stderr) or 100) - 2)
 
 
 class Parser(argparse.ArgumentParser):

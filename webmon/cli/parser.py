@@ -65,7 +65,9 @@ def build(command: str | None = None) -> argparse.ArgumentParser:
         "`webmon COMMAND --help` has examples.",
     )
     parser.add_argument("--version", action="version", version=f"webmon {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=Parser, prog="webmon"
+    )
     homes = [_HOMES[command]] if command in _HOMES else dict.fromkeys(_HOMES.values())
     for home in homes:
         import_module(f"webmon.cli.{home}").add_commands(commands)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TextIO
 
 GREEN, BLUE, YELLOW, RED = "32", "34", "33", "31"
 
@@ -23,13 +24,13 @@ def in_colour() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def screen_width() -> int | None:
+def screen_width(stream: TextIO) -> int | None:
     """Return how many columns there are; None where nobody looks: in a file, or a pipe."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isascii() and columns.isdigit() and int(columns) > 0:
         return int(columns)
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+        return os.get_terminal_size(stream.fileno()).columns or None
     except (OSError, ValueError):
         return None
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 MAX_LENGTH = 4096
 
 # Control characters, invisible marks, halves of characters, private use, line separators.
@@ -14,5 +12,7 @@ def clean(text: str) -> str:
     """Return text from a host without control characters, invisible marks and surrogates."""
     if text.isascii() and text.isprintable():
         return text[:MAX_LENGTH].strip()
+    import unicodedata  # most text is ASCII
+
     kept = ("�" if unicodedata.category(char) in _UNFIT else char for char in text[:MAX_LENGTH])
     return "".join(kept).strip()

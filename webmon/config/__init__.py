@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webmon.config.locate import find
-
 if TYPE_CHECKING:
     from pathlib import Path
 
     from webmon.config.settings import Config
 
 __all__ = ["find", "load"]
+
+
+def find(given: str | None = None) -> Path:
+    """Return the configuration file to use: the one given, or the first of the usual places."""
+    from webmon.config import locate
+
+    return locate.find(given)
 
 
 def load(path: Path) -> Config:
