@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, NoReturn
 
 from webmon.cli.parser import parse
@@ -68,6 +69,8 @@ def _open_missing_streams() -> None:
         nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
         sys.stdout = sys.stdout or nowhere
         sys.stderr = sys.stderr or nowhere
+    elif isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a name that the locale can't write is no reason to fail
 
 
 def _discard_output() -> bool:

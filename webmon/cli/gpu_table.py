@@ -25,7 +25,7 @@ _COLOURS = {
 }
 
 # To how few characters a column may be cut on a narrow terminal, the first one first.
-_LEAST = {"cmd": 10, "pids": 8, "users": 8, "type": 10, "host": 8}
+_LEAST = {"pids": 8, "cmd": 16, "users": 10, "type": 16, "host": 8}
 
 # Which columns go altogether where that is not enough, the first one first.
 _SPARED = ("MHz", "temp.", "pids", "power", "since", "cmd", "type", "mem. used/total", "users")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from webmon.cli import gpu_table
+from webmon.cli import gpu_table, terminal
 from webmon.cli.options import add
 from webmon.config.glance import glance
 from webmon.errors import NotEnough, WishError
@@ -82,10 +81,10 @@ def load_cluster(options: Namespace, settings: Glance) -> Snapshot:
     data = Path(options.data) if options.data else None
     snapshot = cluster.load(options.site_url, data, lambda: settings.data)
     age = (datetime.now(UTC) - snapshot.taken_at).total_seconds()
-    if age > _OLD_S and not options.quiet:
-        print(
-            f"webmon: this snapshot is {gpu_table.ago(age)}old: is webmon still run by cron?", file=sys.stderr
-        )
+    if age > _OLD_S and not options.quiet and "told_age" not in options:
+        options.told_age = True  # `wait` comes here again and again
+        told = f"webmon: this snapshot is {gpu_table.ago(age)}old: is webmon still run by cron?"
+        print(told, file=sys.stderr)
     return snapshot
 
 
@@ -103,8 +102,14 @@ def _list(options: Namespace) -> int:
         listed.sort(key=lambda offer: _STATES.index(offer.gpu.state))
     else:
         listed = ordered(listed, options.sort, lambda: os.urandom(8))
-    if options.json or options.csv:
-        _print_data(snapshot, listed, as_json=options.json)
+    if options.json:
+        from webmon.cli.as_data import print_json
+
+        print_json(snapshot, listed)
+    elif options.csv:
+        from webmon.cli.as_data import print_csv
+
+        print_csv(listed)
     elif listed:
         for line in gpu_table.lines(listed, snapshot.taken_at, settings.free, with_host=is_cluster):
             print(line)
@@ -166,32 +171,9 @@ def _text(offer: Offer, host: Host, rules: Rules) -> str:
     return "\n".join(part for part in parts if part).casefold()
 
 
-def _print_data(snapshot: Snapshot, listed: list[Offer], *, as_json: bool) -> None:
-    from webmon.store import document, table
-
-    gpus = tuple(offer.gpu for offer in listed)
-    if not as_json:
-        from csv import writer
-
-        rows = writer(sys.stdout, lineterminator="\n")
-        columns = table.cells(gpus, type(gpus[0])) if gpus else {}
-        rows.writerow(columns)
-        rows.writerows(zip(*columns.values(), strict=True))
-        return
-    shown = {(gpu.host, gpu.uuid) for gpu in gpus}
-    hosts = {gpu.host for gpu in gpus}
-    processes = tuple(p for p in snapshot.processes if (p.host, p.gpu_uuid) in shown)
-    kept = replace(
-        snapshot,
-        hosts=tuple(host for host in snapshot.hosts if host.host in hosts),
-        gpus=gpus,
-        processes=processes,
-    )
-    print(document.to_json(kept), end="")
-
-
 def _tell_trouble(snapshot: Snapshot, *, quiet: bool) -> None:
     """Say what is wrong with the hosts that are listed: it is no part of the table."""
     for host in snapshot.hosts:
         if host.error and not quiet:
-            print(f"webmon: {host.host} is {host.status}: {host.error}", file=sys.stderr)
+            told = terminal.harmless(f"{host.host} is {host.status}: {host.error}")
+            print(f"webmon: {told}", file=sys.stderr)

@@ -23,6 +23,12 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         # Left to itself it would load shutil to find out how wide the terminal is.
         super().__init__(prog, max_help_position=30, width=(screen_width(sys.stderr) or 100) - 2)
 
+    def add_argument(self, action: argparse.Action) -> None:
+        """Count the indentation of the commands too, which argparse forgets."""
+        super().add_argument(action)
+        names = [command.dest for command in getattr(action, "_choices_actions", ())]
+        self._action_max_length = max([self._action_max_length, *(len(name) + 4 for name in names)])
+
 
 class Parser(argparse.ArgumentParser):
     """Without abbreviated options: a mistyped one is an error."""

@@ -27,7 +27,7 @@ def in_colour() -> bool:
 def screen_width(stream: TextIO) -> int | None:
     """Return how many columns there are; None where nobody looks: in a file, or a pipe."""
     columns = os.environ.get("COLUMNS", "")
-    if columns.isascii() and columns.isdigit() and int(columns) > 0:
+    if columns.isascii() and columns.isdigit() and len(columns) < 6 and int(columns) > 0:
         return int(columns)
     try:
         return os.get_terminal_size(stream.fileno()).columns or None
@@ -48,6 +48,7 @@ def table(
     `least` says to how few characters a column may be cut, the first one first. The `spared` ones go
     altogether, one after the other, where that is not enough.
     """
+    rows = [{name: harmless(cell) for name, cell in row.items()} for row in rows]
     names = list(rows[0]) if rows else []
     widths = {name: max(len_shown(row[name]) for row in [*rows, {name: name}]) for name in names}
     if width is not None:
@@ -87,8 +88,10 @@ def cut(text: str, width: int) -> str:
     if len_shown(text) <= width:
         return text
     kept = ""
+    left = width - 1
     for char in text:
-        if len_shown(kept + char) > width - 1:
+        left -= _columns(char)
+        if left < 0:
             break
         kept += char
     return kept + "…"[: max(0, width)]
@@ -96,11 +99,21 @@ def cut(text: str, width: int) -> str:
 
 def len_shown(text: str) -> int:
     """Return how many columns a text takes: wide characters take two, combining ones none."""
-    if text.isascii():
-        return len(text)
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(char: str) -> int:
     import unicodedata
 
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )
+    if unicodedata.category(char) in ("Mn", "Me") or "\u1160" <= char <= "\u11ff":
+        return 0  # it is drawn over, or into, the character before
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def harmless(text: str) -> str:
+    """Return a text that can do nothing to a terminal: no escape sequence, no new line, no turning around."""
+    if text.isascii() and text.isprintable():
+        return text
+    from webmon.collect.clean import clean
+
+    return clean(text)

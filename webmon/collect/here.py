@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from webmon.config.glance import Glance
     from webmon.model import Snapshot
 
+# Why a machine may well have no GPU: it is perhaps not this one that was meant.
+_WITHOUT_GPUS = ("not-installed", "no-library", "no-gpu")
+_NONE_HERE = ". For the GPUs of the other machines, say --cluster"
+
 
 def look(settings: Glance) -> Snapshot:
     """Ask this machine for its GPUs; HostError if it has none to tell of."""
@@ -28,5 +32,6 @@ def look(settings: Glance) -> Snapshot:
         raise reading
     if not reading.gpus and reading.problem:
         problem = reading.problem
-        raise HostError(problem.reason, problem.text, problem.remedy)
+        remedy = f"{problem.remedy}{_NONE_HERE if problem.reason in _WITHOUT_GPUS else ''}"
+        raise HostError(problem.reason, problem.text, remedy)
     return assemble([Answer(host, reading, now, 0)], None, settings.free, Privacy(settings.command), now)

@@ -1,0 +1,117 @@
+"""The snapshot that a site publishes, fetched from it: whatever answers there, within one deadline."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from webmon.collect.clean import clean
+from webmon.errors import SiteError, WishError
+from webmon.store.document import from_json
+
+if TYPE_CHECKING:
+    from webmon.model import Snapshot
+
+# For so long a server may be silent, and for so long all of it may take.
+_SILENT_S = 15.0
+_ALL_S = 60.0
+
+# Enough for more than 100,000 GPUs.
+_MAX_MIB = 64
+_MAX_BYTES = _MAX_MIB * 2**20
+_CHUNK_BYTES = 2**20
+
+_IS_IT_RIGHT = "Is the address right? A browser should show webmon's page there"
+
+
+class _Stream(Protocol):
+    def read1(self, size: int) -> bytes: ...
+
+
+def snapshot_of(url: str) -> Snapshot:
+    """Return the snapshot that a site publishes; SiteError says what is wrong with it."""
+    address = document_of(url)
+    content = _get(address)
+    try:
+        return from_json(content, clean)
+    except (ValueError, RecursionError) as error:
+        raise SiteError(
+            f"{address} is not a whole snapshot of webmon: {_shown(error)}",
+            "Is the address that of its page, and its webmon as new as this one?",
+        ) from None
+
+
+def document_of(url: str) -> str:
+    """Return where the snapshot is, for the address of any page at the top of the site."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
+    except ValueError:  # the port is no number
+        is_address = None
+    if not is_address or re.search(r"[\s\x00-\x1f\x7f]", url):
+        raise WishError(
+            f"{url!r} is no address of a site", "It starts with http:// or https://, and a host follows"
+        )
+    page = re.sub(r"[?#].*", "", url)
+    return re.sub(r"/[^/]*\.(?:html|json)$", "", page).rstrip("/") + "/snapshot.json"
+
+
+def _get(address: str) -> bytes:
+    """Fetch a file of the site; many megabytes of JSON travel as a tenth of them."""
+    import http.client
+    import urllib.error
+    import urllib.request
+
+    deadline = time.monotonic() + _ALL_S
+    request = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})  # noqa: S310 - http(s), see above
+    try:
+        with urllib.request.urlopen(request, timeout=_SILENT_S) as answer:  # noqa: S310
+            content = _read(answer, deadline)
+            return _unpacked(content) if answer.headers.get("Content-Encoding") == "gzip" else content
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise SiteError(f"{address}: {error.code} {_shown(error.reason)}", _remedy(error.code)) from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise SiteError(f"{address} can't be read: {_shown(error)}", _IS_IT_RIGHT) from None
+
+
+def _read(answer: _Stream, deadline: float) -> bytes:
+    content = bytearray()
+    while chunk := answer.read1(_CHUNK_BYTES):
+        content += chunk
+        if len(content) > _MAX_BYTES:
+            raise ValueError(f"it is larger than {_MAX_MIB} MiB")
+        if time.monotonic() > deadline:
+            raise ValueError(f"it takes longer than {_ALL_S:g} s")
+    return bytes(content)
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Unpack a file, but not one that is made to fill the memory."""
+    import zlib
+
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        text = unpacker.decompress(content, _MAX_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if unpacker.unconsumed_tail:
+        raise ValueError(f"it is larger than {_MAX_MIB} MiB")
+    return text
+
+
+def _remedy(code: int) -> str:
+    if code in (401, 403):
+        return "The web server does not let you in without a login, which webmon doesn't do"
+    if code in (404, 410):
+        return f"{_IS_IT_RIGHT}; if it does, its webmon is older than this one, and needs `webmon render`"
+    return "The web server says that; does a browser show webmon's page there?"
+
+
+def _shown(error: object) -> str:
+    """Say what went wrong, in words that may have come from the server."""
+    why = getattr(error, "reason", None) or error
+    text = getattr(why, "strerror", None) or str(why) or type(why).__name__
+    return clean(str(text).split("\n")[0])[:200].rstrip(".")
