@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from offered import HOST, NOW, RULES, claim, gpu, offer, process
 
@@ -281,7 +280,7 @@ def test_devices_that_are_not_there_are_named():
     """With those that are."""
     with pytest.raises(WishError, match=r"Invalid device ID 5\. This machine has 0, 1$"):
         check_possible(Wish(devices=(0, 7, 5)), [gpu(0), gpu(1)])
-    with pytest.raises(WishError, match="This machine has none$"):
+    with pytest.raises(WishError, match="This machine has none"):
         check_possible(Wish(devices=(0,)), [])
 
 
@@ -291,13 +290,17 @@ def test_devices_that_are_not_there_are_named():
         (Wish(count=3), "Requested 3 GPUs, but 2 matched filters. This machine has 2: it will never do"),
         (
             Wish(count=2, name="H100"),
-            "Requested 2 GPUs, but 1 matched filters. This machine has 2, 1 of them with 'H100' in their name:"
-            " it will never do",
+            (
+                "Requested 2 GPUs, but 1 matched filters. "
+                "This machine has 2, 1 of them with 'H100' in their name: it will never do"
+            ),
         ),
         (
             Wish(free_memory_mib=102_400, name="A6000"),
-            "Requested 1 GPUs, but 0 matched filters. This machine has 2, 0 of them with 'A6000' in their name"
-            " and with 100 GiB: it will never do",
+            (
+                "Requested 1 GPUs, but 0 matched filters. "
+                "This machine has 2, 0 of them with 'A6000' in their name and with 100 GiB: it will never do"
+            ),
         ),
     ],
 )

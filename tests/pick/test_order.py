@@ -35,7 +35,7 @@ def test_the_best_comes_first(by, field, values, expected):
 
 def test_at_random_every_order_comes_up():
     """Two that look at the same moment rarely want the same card."""
-    random = Random(4)  # noqa: S311 - it only has to differ from call to call
+    random = Random(4)
     seen = {
         tuple(order([gpu(i) for i in range(3)], "random", lambda: random.randbytes(8))) for _ in range(99)
     }
@@ -44,7 +44,7 @@ def test_at_random_every_order_comes_up():
 
 def test_at_random_a_card_that_does_nothing_comes_before_one_that_does_little():
     """With `--util 10`, the idle ones are taken first; one that does not say counts as idle."""
-    random = Random(5)  # noqa: S311
+    random = Random(5)
     cards = [gpu(0, utilization_pct=3), gpu(1), gpu(2, utilization_pct=1), gpu(3, utilization_pct=None)]
     for _ in range(20):
         found = order(cards, "random", lambda: random.randbytes(8))

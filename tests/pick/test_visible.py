@@ -68,7 +68,7 @@ def seen(variable):
     ],
 )
 def test_a_program_sees_what_the_variable_names(variable, indices):
-    """By index or UUID, up to the first entry that names no GPU, or more than one; unset is all, empty none."""
+    """By index or UUID, up to the first entry that names no GPU, or several; unset is all, empty none."""
     assert seen(variable) == indices
 
 

@@ -64,16 +64,20 @@ def claim(where: str, uuid: str) -> int | None:
 def picking(where: str) -> Iterator[None]:
     """Pick alone: of two that want five of eight GPUs, one gets them, rather than each a part.
 
-    Nobody is kept from picking for long: who holds this up on purpose gains nothing.
+    Nobody is kept from picking for long: who holds this up on purpose, or spoils the file, gains nothing.
     """
-    descriptor = open_shared(os.path.join(where, _PICKING_FILE))
+    try:
+        descriptor: int | None = open_shared(os.path.join(where, _PICKING_FILE))
+    except DataError:
+        descriptor = None  # each claim still goes to one only
     try:
         deadline = time.monotonic() + _PICKING_PATIENCE_S
-        while not _lock(descriptor) and time.monotonic() < deadline:
+        while descriptor is not None and not _lock(descriptor) and time.monotonic() < deadline:
             time.sleep(0.005)
         yield
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def open_shared(path: str) -> int:
@@ -117,7 +121,7 @@ def _create(path: str) -> int | None:
     except FileExistsError:
         return None
     except OSError as error:
-        raise _unusable(path, error.strerror) from None
+        raise not_writable(os.path.dirname(path), error) from None
     return descriptor
 
 
@@ -132,6 +136,14 @@ def _lock(descriptor: int) -> bool:
             "Name another folder in $WEBMON_CLAIMS, the same for all users, or say --no-claim",
         ) from None
     return True
+
+
+def not_writable(where: str, error: OSError) -> DataError:
+    """Return the error for a folder that takes no files of this user."""
+    return DataError(
+        f"claims can't be kept: {where} can't be written to ({error.strerror})",
+        "Name a folder that all users may write to in $WEBMON_CLAIMS, or say --no-claim",
+    )
 
 
 def _unusable(path: str, why: str | None) -> DataError:

@@ -15,7 +15,7 @@ import stat
 import time
 from typing import TYPE_CHECKING, Self
 
-from webmon.pick.claims import READ_ONLY
+from webmon.pick.claims import READ_ONLY, not_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,18 +30,25 @@ class Ticket:
     """A place in the queue, for as long as it is open."""
 
     def __init__(self, where: str, uuids: Iterable[str]) -> None:
-        """Take the last place, and say which GPUs are wanted."""
+        """Take the last place, and say which GPUs are wanted; DataError if there is no room for it."""
         self._where = where
         self._name = f"{_PREFIX}{time.time_ns():020d}-{os.getpid()}"
         self._path = os.path.join(where, self._name)
         hidden = os.path.join(where, f".{self._name}")
-        self._descriptor = os.open(
-            hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o444
-        )
-        os.fchmod(self._descriptor, 0o444)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        os.write(self._descriptor, "".join(f"{uuid}\n" for uuid in uuids).encode())
-        os.rename(hidden, self._path)
+        try:
+            self._descriptor = os.open(
+                hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o444
+            )
+        except OSError as error:
+            raise not_writable(where, error) from None
+        try:
+            os.fchmod(self._descriptor, 0o444)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            os.write(self._descriptor, "".join(f"{uuid}\n" for uuid in uuids).encode())
+            os.rename(hidden, self._path)
+        except OSError as error:
+            os.unlink(hidden)
+            raise not_writable(where, error) from None
 
     def __enter__(self) -> Self:
         return self
