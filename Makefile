@@ -57,6 +57,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@$(RUN)/python -m pip install --quiet --editable .
+	@$(RUN)/python -m compileall -q webmon
 	@touch $@
 
 # axe-playwright-python is here for the axe.min.js in it, which the tests of the pages run; its dependency
@@ -64,4 +65,5 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.installed-dev: pyproject.toml Makefile | $(VENV)/bin/python
 	@$(RUN)/python -m pip install --quiet --editable '.[dev]'
 	@$(RUN)/python -m pip install --quiet --no-deps 'axe-playwright-python==0.1.8'
+	@$(RUN)/python -m compileall -q webmon
 	@touch $@ $(VENV)/.installed

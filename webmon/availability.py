@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,8 +31,7 @@ UNIFIED_MEMORY_PARTS = ("GB10", "Thor", "Orin", "Xavier", "Tegra", "Jetson")
 UNTOUCHED_MEMORY_PCT = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """`[free]` of the configuration."""
 
     max_memory_pct: float = 5.0

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,8 +22,7 @@ T = TypeVar("T")
 CLAIM = "(claim)"
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(NamedTuple):
     """A machine, as it answered (or did not) in one poll."""
 
     host: str
@@ -44,12 +42,11 @@ class Host:
     ram_total_mib: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(NamedTuple):
     """One card. `uuid` says which one it is; `index` can shift."""
 
     host: str
-    index: int
+    index: int  # type: ignore[assignment] # a tuple has a method of that name
     uuid: str | None = None
     name: str | None = None
     state: State = "unknown"
@@ -68,8 +65,7 @@ class Gpu:
     users: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """One process on one GPU; a process on two GPUs is there twice."""
 
     host: str
@@ -89,8 +85,7 @@ class Process:
         return self.name == CLAIM
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """What is wrong with a host that did answer."""
 
     reason: str
@@ -102,8 +97,7 @@ class Problem:
         return f"{self.text.rstrip('. ')}. {self.remedy}" if self.remedy else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What one host answered. GPUs in state `faulty` said so; all others are not judged yet.
 
     `processes` is None when the list could not be had: unknown, not idle.
@@ -120,8 +114,7 @@ class Reading:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """All hosts at one moment: what `fetch` saves and `render` shows."""
 
     taken_at: datetime

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from webmon.config.settings import SiteSettings
@@ -30,7 +29,7 @@ MODELS = (
 def host(name, status="up", **known):
     """Return a host that was asked just now."""
     seen = None if status == "down" else NOW
-    return replace(Host(name, status=status, checked_at=NOW, last_seen=seen), **known)
+    return Host(name, status=status, checked_at=NOW, last_seen=seen)._replace(**known)
 
 
 def gpu(where, index, card=A100, state="free", **readings):
@@ -43,7 +42,7 @@ def gpu(where, index, card=A100, state="free", **readings):
 
 def process(on, user, command="train.py", **known):
     """Return a process on a card; nobody knows since when."""
-    return replace(Process(on.host, on.index, on.uuid, 4711, user, "python", command, 1024), **known)
+    return Process(on.host, on.index, on.uuid, 4711, user, "python", command, 1024)._replace(**known)
 
 
 def lab():

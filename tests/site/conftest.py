@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def snapshot():
 @pytest.fixture
 def fresh(snapshot):
     """The snapshot, as if it had been taken just now."""
-    return replace(snapshot, taken_at=datetime.now(UTC).replace(microsecond=0))
+    return snapshot._replace(taken_at=datetime.now(UTC).replace(microsecond=0))
 
 
 @pytest.fixture

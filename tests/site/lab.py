@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from webmon.model import Gpu, Host, Process, Snapshot
@@ -86,13 +85,13 @@ def process(host, index, uuid, pid, *known):
 
 def later(snapshot, **changes):
     """Return what was found a second afterwards: `later(snapshot, hosts=…, gpus=…, processes=…)`."""
-    return replace(snapshot, **{"taken_at": snapshot.taken_at + timedelta(seconds=1)} | changes)
+    return snapshot._replace(**{"taken_at": snapshot.taken_at + timedelta(seconds=1)} | changes)
 
 
 def taken(snapshot, host, index, user="zoe"):
     """Return the snapshot of a second afterwards, when somebody has taken a free GPU."""
     gpus = [
-        replace(gpu, state="busy", utilization_pct=88, memory_used_mib=9216, idle_since=None, users=(user,))
+        gpu._replace(state="busy", utilization_pct=88, memory_used_mib=9216, idle_since=None, users=(user,))
         if (gpu.host, gpu.index) == (host, index)
         else gpu
         for gpu in snapshot.gpus

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from lab import lab, link
 
@@ -322,16 +320,15 @@ def many(serve, make_site):
     host, gpu = one.hosts[1], one.gpus[4]
     processes = [process for process in one.processes if process.user == "dora"]
     hosts = [f"gpu{number}" for number in range(10, 16)]
-    snapshot = replace(
-        one,
-        hosts=tuple(replace(host, host=name) for name in hosts),
+    snapshot = one._replace(
+        hosts=tuple(host._replace(host=name) for name in hosts),
         gpus=tuple(
-            replace(gpu, host=name, index=index, uuid=f"{name}-{index}")
+            gpu._replace(host=name, index=index, uuid=f"{name}-{index}")
             for name in hosts
             for index in range(8)
         ),
         processes=tuple(
-            replace(process, host=name, gpu_index=index, gpu_uuid=f"{name}-{index}")
+            process._replace(host=name, gpu_index=index, gpu_uuid=f"{name}-{index}")
             for name in hosts
             for index in range(8)
             for process in processes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -40,7 +39,7 @@ def test_no_width_needs_sideways_scrolling(browser, serve, make_site, fresh, wid
 
 def test_a_page_that_is_rendered_no_more_says_so(browser, serve, make_site, snapshot):
     """Cron has stopped: the page was fresh when it was written, and is old when it is looked at."""
-    old = replace(snapshot, taken_at=datetime.now(UTC) - timedelta(hours=2))
+    old = snapshot._replace(taken_at=datetime.now(UTC) - timedelta(hours=2))
     page = browser.open(serve(make_site(old, now=old.taken_at)))
     assert page.value("document.getElementById('stale').checkVisibility()")
     assert page.value("document.querySelector('#fresh time').textContent") == "2 h ago"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -27,17 +26,17 @@ STATES = ("free", "busy", "held", "faulty", "unknown")
 def gpu(host, index, **changes):
     uuid = f"GPU-{host[:3]}-{index}"
     readings = (97, 5, 78000, 81920, 103, 1000.4, 400.0)
-    return replace(Gpu(host, index, uuid, "NVIDIA A100-SXM4-80GB", "busy", *readings), **changes)
+    return Gpu(host, index, uuid, "NVIDIA A100-SXM4-80GB", "busy", *readings)._replace(**changes)
 
 
 def process(host, index, number=0, **changes):
     uuid = f"GPU-{host[:3]}-{index}"
     known = Process(host, index, uuid, 1000 + number, "alice", "python", "train.py", 5000, NOW)
-    return replace(known, **changes)
+    return known._replace(**changes)
 
 
 def host(name, **changes):
-    return replace(Host(name, None, None, "up", None, None, NOW, NOW, 20, "550.54.15", 1), **changes)
+    return Host(name, None, None, "up", None, None, NOW, NOW, 20, "550.54.15", 1)._replace(**changes)
 
 
 def strangers():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -165,8 +164,8 @@ def test_hosts_come_and_go(browser, look, server, publish, snapshot, query):
             Host("gpu010", **seen),
         ),
         gpus=(
-            *(replace(gpu, host="gpu01", index=index, uuid=f"GPU-1{index}") for index in range(4)),
-            *(replace(gpu, host="gpu09", index=index, uuid=f"GPU-9{index}") for index in range(3)),
+            *(gpu._replace(host="gpu01", index=index, uuid=f"GPU-1{index}") for index in range(4)),
+            *(gpu._replace(host="gpu09", index=index, uuid=f"GPU-9{index}") for index in range(3)),
             *(gpu for gpu in snapshot.gpus if gpu.host == "gpu07" and gpu.index != 1),
             *(gpu for gpu in snapshot.gpus if gpu.host == "mixed:2222"),
         ),
@@ -370,7 +369,7 @@ def test_the_place_in_the_details_stays(look, publish, snapshot):
     until_says(page, "#details .sheet", "worker16.py")
     page.value("document.querySelector('#details').scrollTop = 150")
     worn = tuple(
-        replace(process, command="retrained.py") if process.pid == 216 else process
+        process._replace(command="retrained.py") if process.pid == 216 else process
         for process in snapshot.processes
     )
     publish(later(snapshot, processes=worn))
@@ -572,9 +571,9 @@ def test_old_data_is_said_with_its_age(look, publish, snapshot):
     assert page.count_visible("#lost") == 0
     page.value("passed = 26 * 3600000")
     until_says(page, "#stale", "it was taken 1 d ago")
-    publish(replace(snapshot, taken_at=snapshot.taken_at + timedelta(hours=24)))
+    publish(snapshot._replace(taken_at=snapshot.taken_at + timedelta(hours=24)))
     until_says(page, "#stale", "it was taken 2 h ago")
-    publish(replace(taken(snapshot, "gpu07", 1), taken_at=snapshot.taken_at + timedelta(hours=26)))
+    publish(taken(snapshot, "gpu07", 1)._replace(taken_at=snapshot.taken_at + timedelta(hours=26)))
     page.until("document.title === '3 free \u2013 GPU monitor'")
     assert page.count_visible("#stale") == 0
     assert has_icon(page, "some")

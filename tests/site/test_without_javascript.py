@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -53,12 +52,11 @@ def test_more_gpus_than_titles(look, snapshot):
     host, gpu = snapshot.hosts[1], snapshot.gpus[4]
     counts = {}
     for number in (500, 501):
-        shown = replace(
-            snapshot,
+        shown = snapshot._replace(
             hosts=(host,),
-            gpus=tuple(replace(gpu, index=index, uuid=f"GPU-{index}") for index in range(number)),
+            gpus=tuple(gpu._replace(index=index, uuid=f"GPU-{index}") for index in range(number)),
             processes=tuple(
-                replace(process, gpu_index=number - 1, gpu_uuid=f"GPU-{number - 1}")
+                process._replace(gpu_index=number - 1, gpu_uuid=f"GPU-{number - 1}")
                 for process in snapshot.processes
                 if process.user == "dora"
             ),
@@ -75,7 +73,7 @@ def test_more_gpus_than_titles(look, snapshot):
 def test_hosts_are_in_the_order_of_people(look, snapshot):
     """gpu2 comes before gpu10."""
     hosts = tuple(Host(name, status="up") for name in ("gpu10", "gpu3b", "gpu2", "GPU1", "a"))
-    page = look(shown=replace(snapshot, hosts=hosts, gpus=(), processes=()))
+    page = look(shown=snapshot._replace(hosts=hosts, gpus=(), processes=()))
     assert page.texts("#hosts h2") == ["a", "GPU1", "gpu2", "gpu3b", "gpu10"]
 
 
@@ -107,8 +105,8 @@ def test_tiles_tell_and_do_nothing(look):
 def test_times_are_in_full(look, snapshot):
     """Nobody works out an age; in Greenwich's time, and said so."""
     seen = snapshot.taken_at - timedelta(hours=3)
-    hosts = [replace(host, last_seen=seen) if host.status == "down" else host for host in snapshot.hosts]
-    page = look(shown=replace(snapshot, hosts=tuple(hosts)))
+    hosts = [host._replace(last_seen=seen) if host.status == "down" else host for host in snapshot.hosts]
+    page = look(shown=snapshot._replace(hosts=tuple(hosts)))
     moment = "%Y-%m-%d %H:%M UTC"
     assert page.text("#fresh") == f"updated {snapshot.taken_at.strftime(moment)}"
     before = seen.strftime(moment)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,16 +110,15 @@ def plain(reading: Reading) -> dict[str, Any]:
 
 def as_plain(value: Any) -> Any:
     """Return a part of the model as JSON has it."""
-    if isinstance(value, tuple):
-        return [as_plain(item) for item in value]
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
-    if not hasattr(value, "__dataclass_fields__"):
+    if not isinstance(value, tuple):
         return value
-    values = {field.name: getattr(value, field.name) for field in fields(value)}
+    if not hasattr(value, "_asdict"):
+        return [as_plain(item) for item in value]
     return {
         name: as_plain(known)
-        for name, known in values.items()
+        for name, known in value._asdict().items()
         if known not in (None, ()) and name not in ("host", "remedy")
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
@@ -60,9 +59,9 @@ def at(minutes: float, name: str = "gpu01") -> Snapshot:
     """Return a snapshot of so many minutes later, in which every table has this name in it."""
     return Snapshot(
         NOW + timedelta(minutes=minutes),
-        (replace(HOST, host=name),),
-        (replace(GPU, host=name),),
-        (replace(PROCESS, host=name),),
+        (HOST._replace(host=name),),
+        (GPU._replace(host=name),),
+        (PROCESS._replace(host=name),),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -29,7 +28,7 @@ def gpu(index, uuid=None, host="gpu01", **changes):
         memory_used_mib=0,
         memory_total_mib=1000,
     )
-    return replace(card, **changes)
+    return card._replace(**changes)
 
 
 def lost(index):
@@ -37,7 +36,7 @@ def lost(index):
 
 
 def process(index, pid=1, user="alice", **changes):
-    return replace(Process("gpu01", index, f"GPU-{index}", pid, user=user, name="python"), **changes)
+    return Process("gpu01", index, f"GPU-{index}", pid, user=user, name="python")._replace(**changes)
 
 
 def reading(*gpus, processes=(), **facts):

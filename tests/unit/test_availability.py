@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -21,7 +20,7 @@ GB10 = Gpu("gpu01", 0, "GPU-1", "NVIDIA GB10", utilization_pct=0)
 
 
 def process(name="python", user="alice", **changes):
-    return replace(Process("gpu01", 0, "GPU-1", 4711, user=user, name=name), **changes)
+    return Process("gpu01", 0, "GPU-1", 4711, user=user, name=name)._replace(**changes)
 
 
 def judge(gpu, processes=(), rules=RULES, idle_for=None):
@@ -38,23 +37,23 @@ def test_an_idle_card_without_processes_is_free():
 @pytest.mark.parametrize(("used", "state"), [(499, "free"), (500, "free"), (501, "busy")])
 def test_memory_up_to_the_limit_is_free(used, state):
     """5 % of 10,000 MiB, the limit included."""
-    assert judge(replace(IDLE, memory_used_mib=used)) == state
+    assert judge(IDLE._replace(memory_used_mib=used)) == state
 
 
 @pytest.mark.parametrize(("utilization", "state"), [(4, "free"), (5, "free"), (6, "busy"), (100, "busy")])
 def test_utilization_up_to_the_limit_is_free(utilization, state):
     """5 %, the limit included; with memory in use, so that it is no waking card."""
-    assert judge(replace(IDLE, utilization_pct=utilization, memory_used_mib=300)) == state
+    assert judge(IDLE._replace(utilization_pct=utilization, memory_used_mib=300)) == state
 
 
 @pytest.mark.parametrize(
     ("rules", "gpu", "state"),
     [
-        (Rules(max_memory_pct=0), replace(IDLE, memory_used_mib=1), "busy"),
+        (Rules(max_memory_pct=0), IDLE._replace(memory_used_mib=1), "busy"),
         (Rules(max_memory_pct=0), IDLE, "free"),
-        (Rules(max_memory_pct=100), replace(IDLE, memory_used_mib=10_000), "free"),
-        (Rules(max_utilization_pct=0), replace(IDLE, memory_used_mib=300, utilization_pct=1), "busy"),
-        (Rules(max_utilization_pct=50), replace(IDLE, memory_used_mib=300, utilization_pct=50), "free"),
+        (Rules(max_memory_pct=100), IDLE._replace(memory_used_mib=10_000), "free"),
+        (Rules(max_utilization_pct=0), IDLE._replace(memory_used_mib=300, utilization_pct=1), "busy"),
+        (Rules(max_utilization_pct=50), IDLE._replace(memory_used_mib=300, utilization_pct=50), "free"),
     ],
 )
 def test_the_limits_are_those_of_the_configuration(rules, gpu, state):
@@ -66,12 +65,12 @@ def test_the_limits_are_those_of_the_configuration(rules, gpu, state):
 @pytest.mark.parametrize("utilization", [100, 6])
 def test_a_card_that_was_woken_is_free_whatever_its_utilization_says(used, state, utilization):
     """No process and less than 1 % of its memory: with persistence mode off, asking it makes 100 %."""
-    assert judge(replace(IDLE, utilization_pct=utilization, memory_used_mib=used)) == state
+    assert judge(IDLE._replace(utilization_pct=utilization, memory_used_mib=used)) == state
 
 
 def test_an_untouched_card_is_free_even_when_it_does_not_say_its_utilization():
     """As a card with MIG on doesn't."""
-    assert judge(replace(IDLE, utilization_pct=None)) == "free"
+    assert judge(IDLE._replace(utilization_pct=None)) == "free"
 
 
 def test_a_process_makes_the_card_busy_however_little_it_does():
@@ -91,7 +90,7 @@ def test_a_process_of_any_name_or_none_counts(name):
 )
 def test_a_desktop_does_not_make_a_card_busy(name):
     """What is ignored is ignored with its folder and without."""
-    assert judge(replace(IDLE, memory_used_mib=300), [process(name)]) == "free"
+    assert judge(IDLE._replace(memory_used_mib=300), [process(name)]) == "free"
 
 
 @pytest.mark.parametrize("name", ["Xorg2", "xorg", "myXorg", "Xorg/python", "Xorg "])
@@ -130,7 +129,7 @@ def test_with_nothing_ignored_a_desktop_counts():
     "gpu",
     [
         IDLE,
-        replace(IDLE, memory_used_mib=300),
+        IDLE._replace(memory_used_mib=300),
         GB10,
     ],
 )
@@ -142,10 +141,10 @@ def test_without_the_list_of_processes_nothing_is_free(gpu):
 @pytest.mark.parametrize(
     ("gpu", "state"),
     [
-        (replace(IDLE, utilization_pct=80), "busy"),
-        (replace(IDLE, utilization_pct=80, memory_used_mib=9000), "busy"),
-        (replace(IDLE, utilization_pct=None), "unknown"),
-        (replace(IDLE, utilization_pct=None, memory_used_mib=9000), "busy"),
+        (IDLE._replace(utilization_pct=80), "busy"),
+        (IDLE._replace(utilization_pct=80, memory_used_mib=9000), "busy"),
+        (IDLE._replace(utilization_pct=None), "unknown"),
+        (IDLE._replace(utilization_pct=None, memory_used_mib=9000), "busy"),
     ],
 )
 def test_without_the_list_of_processes_a_card_at_work_is_busy(gpu, state):
@@ -154,19 +153,19 @@ def test_without_the_list_of_processes_a_card_at_work_is_busy(gpu, state):
 
 
 @pytest.mark.parametrize("processes", [None, [], [process()]])
-@pytest.mark.parametrize("gpu", [IDLE, GB10, replace(IDLE, memory_used_mib=9000)])
+@pytest.mark.parametrize("gpu", [IDLE, GB10, IDLE._replace(memory_used_mib=9000)])
 def test_a_faulty_card_is_faulty_whatever_it_reads(gpu, processes):
     """A card in error can still read 0 MiB used."""
-    assert judge(replace(gpu, state="faulty"), processes, idle_for=600) == "faulty"
+    assert judge(gpu._replace(state="faulty"), processes, idle_for=600) == "faulty"
 
 
 @pytest.mark.parametrize(
     "gpu",
     [
-        replace(IDLE, memory_used_mib=None),
-        replace(IDLE, memory_total_mib=None),
-        replace(IDLE, memory_total_mib=0),
-        replace(IDLE, utilization_pct=None, memory_used_mib=300),
+        IDLE._replace(memory_used_mib=None),
+        IDLE._replace(memory_total_mib=None),
+        IDLE._replace(memory_total_mib=0),
+        IDLE._replace(utilization_pct=None, memory_used_mib=300),
         Gpu("gpu01", 0, "GPU-1", "NVIDIA RTX A6000"),
         Gpu("gpu01", 0, "GPU-1", "NVIDIA RTX A6000", utilization_pct=0),
         Gpu("gpu01", 0, "GPU-1", None, utilization_pct=0),
@@ -180,17 +179,17 @@ def test_a_card_that_does_not_say_enough_is_unknown(gpu):
 @pytest.mark.parametrize("name", ["NVIDIA GB10", "NVIDIA Thor", "Orin (nvgpu)", "Jetson AGX Xavier"])
 def test_a_part_that_shares_the_machines_memory_can_be_free(name):
     """It has no memory of its own to report; its processes and its utilization tell."""
-    gpu = replace(GB10, name=name)
+    gpu = GB10._replace(name=name)
     assert judge(gpu) == "free"
     assert judge(gpu, [process()]) == "busy"
-    assert judge(replace(gpu, utilization_pct=6)) == "busy"
-    assert judge(replace(gpu, utilization_pct=None)) == "unknown"
+    assert judge(gpu._replace(utilization_pct=6)) == "busy"
+    assert judge(gpu._replace(utilization_pct=None)) == "unknown"
 
 
 @pytest.mark.parametrize("known", [{"memory_used_mib": 0}, {"memory_total_mib": 1000}])
 def test_a_part_that_says_half_of_its_memory_is_unknown(known):
     """Then it has memory of its own, and something is wrong."""
-    assert judge(replace(GB10, **known)) == "unknown"
+    assert judge(GB10._replace(**known)) == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -200,10 +199,10 @@ def test_a_part_that_says_half_of_its_memory_is_unknown(known):
     ("gpu", "processes"),
     [
         (IDLE, [process()]),
-        (replace(IDLE, memory_used_mib=9000), [process()]),
-        (replace(IDLE, memory_used_mib=9000), []),
-        (replace(IDLE, memory_used_mib=9000), None),
-        (replace(GB10), [process()]),
+        (IDLE._replace(memory_used_mib=9000), [process()]),
+        (IDLE._replace(memory_used_mib=9000), []),
+        (IDLE._replace(memory_used_mib=9000), None),
+        (GB10._replace(), [process()]),
     ],
     ids=["a process", "a process and memory", "memory", "memory, processes not known", "a process on a GB10"],
 )
@@ -212,10 +211,10 @@ def test_what_is_kept_and_not_used_is_held(gpu, processes, idle_for, state):
     assert judge(gpu, processes, idle_for=idle_for) == state
 
 
-@pytest.mark.parametrize("gpu", [replace(IDLE, utilization_pct=6), replace(IDLE, utilization_pct=None)])
+@pytest.mark.parametrize("gpu", [IDLE._replace(utilization_pct=6), IDLE._replace(utilization_pct=None)])
 def test_what_is_used_is_not_held(gpu):
     """However long it was idle before; and a card that says nothing is not called idle."""
-    assert judge(replace(gpu, memory_used_mib=9000), [process()], idle_for=600) == "busy"
+    assert judge(gpu._replace(memory_used_mib=9000), [process()], idle_for=600) == "busy"
 
 
 @pytest.mark.parametrize(
@@ -236,11 +235,11 @@ def test_a_free_card_is_never_held():
     ("gpu", "processes", "idle"),
     [
         (IDLE, [], True),
-        (replace(IDLE, utilization_pct=100), [], True),
-        (replace(IDLE, utilization_pct=100), None, False),
-        (replace(IDLE, utilization_pct=100), [process()], False),
-        (replace(IDLE, utilization_pct=5), [process()], True),
-        (replace(IDLE, utilization_pct=None), [process()], False),
+        (IDLE._replace(utilization_pct=100), [], True),
+        (IDLE._replace(utilization_pct=100), None, False),
+        (IDLE._replace(utilization_pct=100), [process()], False),
+        (IDLE._replace(utilization_pct=5), [process()], True),
+        (IDLE._replace(utilization_pct=None), [process()], False),
         (GB10, None, True),
     ],
 )
@@ -255,7 +254,7 @@ def test_idle_is_about_what_a_card_does_not_whose_it_is(gpu, processes, idle):
 )
 def test_how_full_the_memory_is(used, total, pct):
     """Not known is not 0."""
-    assert memory_pct(replace(IDLE, memory_used_mib=used, memory_total_mib=total)) == pct
+    assert memory_pct(IDLE._replace(memory_used_mib=used, memory_total_mib=total)) == pct
 
 
 def test_users_are_named_once_and_in_order():

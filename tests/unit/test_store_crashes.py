@@ -100,7 +100,6 @@ print(killed, last)
 # It saves a small snapshot, and then one for which there is no space.
 FULL_DISK = """
 import json, os, resource, sys
-from dataclasses import replace
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from snapshots import GPU, at
@@ -113,7 +112,7 @@ snapshot.save(folder, at(0), 3)
 if sys.argv[3:]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 said = []
-huge = replace(at(1), gpus=(replace(GPU, name="x" * 4000),) * 2000)
+huge = at(1)._replace(gpus=(GPU._replace(name="x" * 4000),) * 2000)
 for fails in (lambda: snapshot.save(folder, huge, 3), lambda: write(folder / "page", b"x" * 8_000_000)):
     try:
         fails()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -124,7 +123,7 @@ def test_a_copied_folder_can_be_read_and_written(tmp_path):
     shutil.copytree(tmp_path / "data", copy, symlinks=False)
     assert not (copy / "latest").is_symlink()
     # When it was taken can no longer be told from the link, but from the hosts.
-    assert snapshot.load(copy) == replace(FULL, taken_at=HOST.checked_at)
+    assert snapshot.load(copy) == FULL._replace(taken_at=HOST.checked_at)
     snapshot.save(copy, at(1), keep=3)
     assert (copy / "latest").is_symlink()
     assert snapshot.load(copy) == at(1)
@@ -168,7 +167,7 @@ def test_the_usual_time_between_two_polls(tmp_path):
 
 def test_the_tables_are_texts_as_they_are_saved():
     """Nothing is guessed: a column of numbers with one unknown does not become 0.0 and nan."""
-    frames = snapshot.frames(Snapshot(NOW, (HOST,), (GPU, replace(GPU, memory_used_mib=None)), (PROCESS,)))
+    frames = snapshot.frames(Snapshot(NOW, (HOST,), (GPU, GPU._replace(memory_used_mib=None)), (PROCESS,)))
     assert list(frames) == ["hosts", "gpus", "processes"]
     assert list(frames["gpus"]["memory_used_mib"]) == ["3000", ""]
     assert all(isinstance(cell, str) for frame in frames.values() for cell in frame.to_numpy().flat)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -13,6 +14,9 @@ from webmon.errors import WebmonError
 
 if TYPE_CHECKING:
     from types import FrameType
+
+# What writing to a full disk, or to one that fails, ends with; some of it may be lost before it is flushed.
+_OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class _Terminated(BaseException):
@@ -33,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
         _discard_output()  # whoever reads it has had enough, as `head` does
         return 0
     except OSError as error:
-        if not _discard_output():
+        if not _discard_output() and error.errno not in _OF_OUTPUT:
             raise
         print(f"webmon: the output can't be written: {error.strerror}", file=sys.stderr)
         return 1

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webmon.availability import Rules, is_idle, state_of, users_of
 from webmon.collect.clean import clean
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from webmon.collect.privacy import Privacy
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What came of asking one host."""
 
     host: str
@@ -29,8 +27,7 @@ class Answer:
     group: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Past:
+class _Past(NamedTuple):
     """What the snapshot before knew of one host."""
 
     host: Host | None
@@ -126,8 +123,7 @@ def _judged(
         state = state_of(gpu, on_it, rules, now=now, idle_since=idle_since)
         users = users_of(by_gpu.get(gpu.uuid, ()), rules)
         gpus.append(
-            replace(
-                gpu,
+            gpu._replace(
                 state=state,
                 idle_since=None if state == "faulty" else idle_since,
                 users=tuple(sorted({privacy.user(user) for user in users})),
@@ -148,5 +144,5 @@ def _identified(measured: Sequence[Gpu], before: Sequence[Gpu]) -> list[Gpu]:
         same_index = [old for old in missing if old.index == gpu.index]
         old = (same_index or missing)[0]
         missing.remove(old)
-        gpus.append(replace(gpu, uuid=old.uuid, name=old.name))
+        gpus.append(gpu._replace(uuid=old.uuid, name=old.name))
     return gpus

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from webmon.model import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class _Saying:
-    pattern: re.Pattern[str]
+class _Saying(NamedTuple):
+    """Patterns are compiled when there is something to match: mostly there is not."""
+
+    pattern: str
     reason: str
     remedy: str
 
@@ -18,7 +19,7 @@ class _Saying:
 _LOOK = "Run nvidia-smi there by hand, and look at `dmesg | grep -i nvrm`"
 
 _SAYINGS = tuple(
-    _Saying(re.compile(pattern, re.IGNORECASE), reason, remedy)
+    _Saying(pattern, reason, remedy)
     for pattern, reason, remedy in (
         (
             r"couldn't communicate with the NVIDIA driver",
@@ -59,19 +60,18 @@ _SAYINGS = tuple(
         ),
     )
 )
-_INFOROM = re.compile(r"infoROM is corrupted", re.IGNORECASE)
-_LOST = re.compile(
+_INFOROM = "inforom is corrupted"
+_LOST = (
     r"(?:Unable to determine the device handle for )?GPU ?(?:(?P<index>[0-9]{1,3}): ?)?"
     r"(?P<bus>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])"
-    r".*(?:Unknown Error|GPU is lost|reset|ERR!|Not Found)",
-    re.IGNORECASE,
+    r".*(?:Unknown Error|GPU is lost|reset|ERR!|Not Found)"
 )
 _HUNG = {124, 137, 143}
 
 
 def lost_gpu(line: str) -> list[tuple[str, int | None]]:
     """Return the bus id, and the index if it is told, of a card that this line calls lost."""
-    match = _LOST.match(line)
+    match = re.match(_LOST, line, re.IGNORECASE)
     if match is None:
         return []
     bus = match["bus"].lower().split(":", 1)
@@ -85,7 +85,7 @@ def is_trouble(line: str) -> bool:
 
 def is_warning(line: str) -> bool:
     """Tell whether this line warns of something that leaves the rows as good as ever."""
-    return _INFOROM.search(line) is not None
+    return _INFOROM in line.lower()
 
 
 def no_rows(lines: list[str], code: int | None) -> Problem:
@@ -146,4 +146,4 @@ def rows_with_trouble(lines: list[str], code: int | None) -> Problem | None:
 
 
 def _saying(line: str) -> _Saying | None:
-    return next((saying for saying in _SAYINGS if saying.pattern.search(line)), None)
+    return next((saying for saying in _SAYINGS if re.search(saying.pattern, line, re.IGNORECASE)), None)

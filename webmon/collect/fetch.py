@@ -7,9 +7,8 @@ import secrets
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webmon.collect import local
 from webmon.collect.assemble import Answer
@@ -63,8 +62,7 @@ def _shared_connections(config: Config) -> Ssh | None:
     return Ssh(config)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """A host that is being asked: by whom, and since when."""
 
     host: HostSettings

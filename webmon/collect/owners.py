@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _PS = re.compile(r"^\s*(\d{1,10})\s+(\d{1,12})\s+(\S+)\s+(-?\d{1,12})\s?(.*)$", re.ASCII | re.DOTALL)
 _CGROUP = re.compile(r"^(\d{1,10}) (.*)$", re.ASCII | re.DOTALL)
@@ -15,8 +15,7 @@ _LXC = re.compile(r"/lxc(?:\.payload)?[./]([A-Za-z0-9_.-]{1,64})(?=$|/)")
 _CENTURY = 36525 * 24 * 3600
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(NamedTuple):
     """What the host knows of one process; all None when it is hidden or gone."""
 
     user: str | None = None

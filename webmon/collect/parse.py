@@ -7,7 +7,6 @@ are looked for even at exit 0, and what is neither is kept as a remark.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webmon.collect import diagnose, gpu_rows, process_rows
@@ -40,8 +39,7 @@ def parse(raw: bytes, token: str, host: str, now: datetime) -> Reading | HostErr
     lost = gpu_rows.lost(tries, host, gpus)
     processes = process_rows.read(sections, host, gpus, now, remarks)
     system = _system([line for s in sections if s.name == "system" for line in s.lines])
-    return replace(
-        system,
+    return system._replace(
         gpus=tuple(sorted([*gpus, *lost], key=lambda gpu: gpu.index)),
         processes=None if processes is None else tuple(processes),
         problem=_problem(tries, gpus, lost, processes),
@@ -78,16 +76,16 @@ def _system(lines: list[str]) -> Reading:
     for line in lines:
         kind, _, rest = line.partition(" ")
         if kind == "load" and re.fullmatch(r"[0-9]{1,6}\.[0-9]{1,3}", rest):
-            reading = replace(reading, load1=float(rest))
+            reading = reading._replace(load1=float(rest))
         elif kind == "cpus":
-            reading = replace(reading, cpus=_count_cpus(rest))
+            reading = reading._replace(cpus=_count_cpus(rest))
         elif kind == "mem" and (match := re.fullmatch(r"(\w+): ([0-9]{1,15})", rest)):
             memory[match[1]] = int(match[2])
     if total := memory.get("MemTotal"):
         parts = (memory.get(name, 0) for name in ("MemFree", "Buffers", "Cached"))
         available = memory.get("MemAvailable", sum(parts))
         used = max(0, total - available)
-        reading = replace(reading, ram_used_mib=used // 1024, ram_total_mib=total // 1024)
+        reading = reading._replace(ram_used_mib=used // 1024, ram_total_mib=total // 1024)
     return reading
 
 

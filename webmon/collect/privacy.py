@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webmon.model import CLAIM
 
@@ -15,8 +14,7 @@ _ARGUMENTS = re.compile(r"\s(?:-|[^\s=]+=)")
 _PYTHON = re.compile(r"^(?:python|pypy)[0-9.]*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Privacy:
+class Privacy(NamedTuple):
     """What to keep of commands (name, full, none) and users (show, mask)."""
 
     command: str = "name"
@@ -27,14 +25,14 @@ class Privacy:
         """Return the process with no more in it than may be told."""
         user = self.user(process.user) if process.user is not None else None
         if self.command == "none":
-            return replace(process, user=user, name=CLAIM if process.is_claim else None, command=None)
+            return process._replace(user=user, name=CLAIM if process.is_claim else None, command=None)
         if self.command == "full":
-            return replace(process, user=user)
+            return process._replace(user=user)
         # A process may have its arguments in its name, as a browser's do; or its user, in a path.
         name = _ARGUMENTS.split(process.name or "", maxsplit=1)[0].strip() or None
         if name and self.users == "mask":
             name = name.rpartition("/")[2] or None
-        return replace(process, user=user, name=name, command=program(process.command, process.name))
+        return process._replace(user=user, name=name, command=program(process.command, process.name))
 
     def user(self, name: str) -> str:
         """Return the user's name, or a pseudonym that stays the same for this data folder."""

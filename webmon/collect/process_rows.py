@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -49,7 +48,7 @@ def read(
             continue
         uuid, pid, memory, name = values
         used = cells.whole({"memory.used": memory}, "memory.used")
-        processes.append(replace(known.process(uuid, int(pid)), name=cells.text(name), memory_mib=used))
+        processes.append(known.process(uuid, int(pid))._replace(name=cells.text(name), memory_mib=used))
     return processes + _claims(sections, known, processes)
 
 
@@ -88,7 +87,7 @@ def _claims(sections: list[Section], known: _Known, processes: list[Process]) ->
     present = {(process.gpu_uuid, process.pid) for process in processes}
     at_work = {(process.gpu_uuid, process.user) for process in processes if process.user is not None}
     return [
-        replace(claim, name=CLAIM)
+        claim._replace(name=CLAIM)
         for claim in claims
         if (claim.gpu_uuid, claim.pid) not in present and (claim.gpu_uuid, claim.user) not in at_work
     ]

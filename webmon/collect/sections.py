@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 # More than any honest section has, and few enough to look at each.
 MAX_LINES = 20_000
 
 
-@dataclass(slots=True)
 class Section:
     """The lines after one mark. `code` is nvidia-smi's exit code; None if it never came."""
 
-    name: str
-    args: str = ""
-    lines: list[str] = field(default_factory=list)
-    code: int | None = None
+    __slots__ = ("args", "code", "lines", "name")
+
+    def __init__(self, name: str, args: str = "") -> None:
+        """Start without a line."""
+        self.name = name
+        self.args = args
+        self.lines: list[str] = []
+        self.code: int | None = None
 
 
 def split(text: str, token: str) -> list[Section]:

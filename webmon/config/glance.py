@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webmon.availability import Rules
 from webmon.config.paths import expanded, usual_places
@@ -19,8 +18,7 @@ _OURS = re.compile(r"^\s*\[common\][^\[]*?^\s*hosts\s*=", re.MULTILINE | re.DOTA
 _RULES = Rules()
 
 
-@dataclass(frozen=True, slots=True)
-class Glance:
+class Glance(NamedTuple):
     """How this machine is asked, what counts as free, and where the cluster's snapshots are."""
 
     free: Rules = _RULES

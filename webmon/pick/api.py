@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,9 +53,10 @@ class GpuInfo(NamedTuple):
     uuid: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class ClusterSnapshot(Snapshot):
     """The whole cluster at one moment."""
+
+    __slots__ = ()
 
     def frames(self) -> dict[str, pandas.DataFrame]:
         """Return `hosts`, `gpus` and `processes` as data frames, with numbers and times in them."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from webmon.availability import in_use_by, is_idle, memory_is_free
 from webmon.errors import NeverEnough, NotEnough, WishError
@@ -19,8 +18,7 @@ Order = Literal["index", "free-memory", "power", "name", "random"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """One GPU, and what is on it; `processes` is None when that is not known."""
 
     gpu: Gpu
@@ -32,11 +30,10 @@ class Offer:
         return next((process for process in self.processes or () if process.is_claim), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(NamedTuple):
     """What somebody wants. A threshold that is None is the one of `[free]`."""
 
-    count: int = 1
+    count: int = 1  # type: ignore[assignment] # a tuple has a method of that name
     name: str | None = None
     devices: tuple[int, ...] = ()
     util: float | None = None
@@ -127,7 +124,7 @@ def _is_quiet(gpu: Gpu, processes: Sequence[Process], wish: Wish, rules: Rules) 
     if wish.util is None and wish.max_used_pct is None and not wish.processes:
         return gpu.state == "free"
     if wish.max_used_pct is not None:
-        rules = replace(rules, max_memory_pct=wish.max_used_pct)
+        rules = rules._replace(max_memory_pct=wish.max_used_pct)
     using = in_use_by(processes, rules)
     if using > (wish.processes or 0) or (not using and not memory_is_free(gpu, rules)):
         return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from webmon.availability import is_free
@@ -13,7 +12,7 @@ from webmon.pick import choose, claims, turns
 from webmon.pick.choose import Offer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from webmon.availability import Rules
     from webmon.config.glance import Glance
@@ -22,12 +21,17 @@ if TYPE_CHECKING:
     from webmon.pick.turns import Ticket
 
 
-@dataclass(slots=True)
 class Selection:
     """The GPUs that were picked. Their claims last until they are released, or this process ends."""
 
-    gpus: tuple[Gpu, ...]
-    claims: list[int] = field(default_factory=list, repr=False)
+    def __init__(self, gpus: Sequence[Gpu], claims: Iterable[int] = ()) -> None:
+        """Take over the descriptors that hold the claims."""
+        self.gpus = tuple(gpus)
+        self.claims = list(claims)
+
+    def __repr__(self) -> str:
+        """Return what was picked, for whoever looks."""
+        return f"<Selection of GPU {self.ids}>"
 
     @property
     def ids(self) -> str:
@@ -99,7 +103,7 @@ def _without_own_claims(offered: Sequence[Offer], rules: Rules) -> tuple[list[Of
             own.add(offer.gpu.uuid)
             processes = tuple(process for process in offer.processes or () if process is not claim)
             state = "free" if is_free(offer.gpu, processes, rules) else offer.gpu.state
-            others.append(Offer(replace(offer.gpu, state=state), processes))
+            others.append(Offer(offer.gpu._replace(state=state), processes))
         else:
             others.append(offer)
     return others, own

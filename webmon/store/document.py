@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, get_args
 
 from webmon.model import Gpu, Host, Process, Snapshot
-from webmon.store.table import TIME_FORMAT, time_of, types
+from webmon.store.table import TIME_FORMAT, columns, time_of, types
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,14 +15,14 @@ if TYPE_CHECKING:
 # Raised when a field changes its meaning or goes; a new field does not change it.
 SCHEMA = 1
 
-_KINDS: tuple[tuple[str, type], ...] = (("hosts", Host), ("gpus", Gpu), ("processes", Process))
+_KINDS: tuple[tuple[str, Any], ...] = (("hosts", Host), ("gpus", Gpu), ("processes", Process))
 
 
 def to_json(snapshot: Snapshot) -> str:
     """Write a snapshot as JSON, a row a line; what is not known is null."""
     parts = [f'{{"schema": {SCHEMA}, "taken_at": {json.dumps(_value(snapshot.taken_at))}']
     for name, kind in _KINDS:
-        names = [field.name for field in fields(kind)]
+        names = columns(kind)
         rows = [
             json.dumps({name: _value(getattr(row, name)) for name in names}, ensure_ascii=False)
             for row in getattr(snapshot, name)
@@ -41,9 +40,9 @@ def from_json(text: bytes, clean: Callable[[str], str]) -> Snapshot:
     for name, kind in _KINDS:
         if not isinstance(document.get(name), list):
             raise ValueError(f"it has no list of {name}")
-        columns = list(types(kind))
+        typed = list(types(kind))
         rows[name] = tuple(
-            kind(**{column: _read(row, column, base, optional, clean) for column, base, optional in columns})
+            kind(**{column: _read(row, column, base, optional, clean) for column, base, optional in typed})
             for row in document[name]
         )
     return Snapshot(time_of(str(document.get("taken_at"))), **rows)

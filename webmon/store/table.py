@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
@@ -24,7 +23,7 @@ _FETCH_AGAIN = "Run `webmon fetch` to write a new snapshot"
 
 def columns(kind: type[Row]) -> list[str]:
     """Return the columns of a table."""
-    return [field.name for field in fields(kind)]
+    return list(kind._fields)
 
 
 def cells(rows: Sequence[Row], kind: type[Row]) -> dict[str, list[str]]:
