@@ -9,13 +9,15 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _NOT_FOUND, _NOT_RUN = 127, 126  # as shells have it
 
 
-def become(program: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Become a program; return the exit code only if that can't be done."""
+def become(program: Sequence[str], environment: Mapping[str, str], keep: Iterable[int] = ()) -> int:
+    """Become a program, with the descriptors to `keep`; return the exit code only if it can't be."""
+    for descriptor in keep:
+        os.set_inheritable(descriptor, True)
     sys.stdout.flush()
     sys.stderr.flush()
     # Python ignores these, and what is ignored stays so.

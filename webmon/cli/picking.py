@@ -183,7 +183,8 @@ def _go(options: Namespace, selection: here.Selection) -> int:
         return 0
     if options.verbose:
         print(f"webmon: GPU {ids}", file=sys.stderr)
-    return become(options.program, {**os.environ, **selection.environment, "CUDA_VISIBLE_DEVICES": ids})
+    environment = {**os.environ, **selection.environment, "CUDA_VISIBLE_DEVICES": ids}
+    return become(options.program, environment, keep=selection.claims)
 
 
 def _go_there(options: Namespace, host: str, gpus: Sequence[Gpu]) -> int:

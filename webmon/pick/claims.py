@@ -54,8 +54,6 @@ def claim(where: str, uuid: str) -> int | None:
             os.close(descriptor)
             return None
         if is_still(path, descriptor):
-            # The command that this process becomes has to keep it.
-            os.set_inheritable(descriptor, True)
             return descriptor
         os.close(descriptor)  # somebody has removed the file in between
 
