@@ -11,7 +11,7 @@ A100 = "NVIDIA A100-SXM4-80GB"
 A6000 = "NVIDIA RTX A6000"
 RTX3090 = "NVIDIA GeForce RTX 3090"
 
-# What other people can have put into a name: an escape sequence, a title, a new line, a text that turns around.
+# What others can have put into a name: an escape sequence, a title, a new line, a text that turns around.
 EVIL = ("\x1b[2Jred", "\x1b]0;owned\x07", "two\nlines", "\u202egnp.exe", "\x9b31m", "back\bspace", "a\rb")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,9 +11,11 @@ from clusters_seen import cluster
 from servers.here import Here
 from servers.states import healthy
 
+from webmon.publish.serve import Server
 from webmon.store import snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -26,3 +30,19 @@ def data(tmp_path: Path) -> Path:
     """The data folder of a cluster that was seen just now."""
     snapshot.save(tmp_path / "data", cluster(), keep=3)
     return tmp_path / "data"
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Path], str]]:
+    """Serve a folder on loopback: `serve(folder)` returns its address."""
+    with ExitStack() as stack:
+
+        def start(folder: Path) -> str:
+            server = stack.enter_context(Server(folder, "127.0.0.1", 0))
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown)
+            return server.url
+
+        yield start

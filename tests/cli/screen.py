@@ -35,12 +35,11 @@ def on_a_screen(
     """Run `webmon …` with all of it on a terminal, to its end."""
     ours, theirs = os.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    variables = environment(TERM="xterm-256color", **changes)
+    variables = environment(**{"TERM": "xterm-256color", **changes})
     if "COLUMNS" not in changes:
         variables.pop("COLUMNS", None)
-    with subprocess.Popen(
-        [*(program or WEBMON), *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs, env=variables
-    ) as process:
+    command = [*(program or WEBMON), *map(str, arguments)]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=variables) as process:
         os.close(theirs)
         text = b""
         while chunk := _read(ours):
