@@ -245,7 +245,7 @@ def test_standard_streams_that_are_closed(config, tmp_path, closed, command):
 
 def test_mistakes_on_the_command_line_are_usage_errors():
     """argparse's own errors: exit 2, with the usage."""
-    for arguments in ([], ["fech"], ["fetch", "--datta", "x"], ["fetch", "-q", "-v"]):
+    for arguments in (["fech"], ["fetch", "--datta", "x"], ["fetch", "-q", "-v"]):
         done = webmon(*arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert "usage: webmon" in done.stderr

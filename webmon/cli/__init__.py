@@ -30,9 +30,6 @@ def main(argv: list[str] | None = None) -> int:
     try:
         code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
-    except WebmonError as error:
-        print(f"webmon: {error}", file=sys.stderr)
-        return error.exit_code
     except BrokenPipeError:
         _discard_output()  # whoever reads it has had enough, as `head` does
         return 0
@@ -61,6 +58,9 @@ def _run(argv: list[str]) -> int:
         code: int = options.run(options)
     except SystemExit as end:  # argparse: --help, or a mistake
         return end.code if isinstance(end.code, int) else 2
+    except WebmonError as error:
+        print(f"webmon: {error}", file=sys.stderr)
+        return error.exit_code
     return code
 
 
