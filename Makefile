@@ -8,7 +8,7 @@ RUN := $(VENV)/bin
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench bench-page clean
+.PHONY: help demo test lint format bench bench-page bench-cli clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | \
@@ -43,6 +43,9 @@ bench: $(VENV)/.installed-dev system-packages ## speed, as a ratio to ssh in the
 
 bench-page: $(VENV)/.installed-dev system-packages ## speed and size of the pages with 8,000 GPUs
 	@$(RUN)/python benchmarks/page.py $(ARGS)
+
+bench-cli: $(VENV)/.installed-dev ## start-up of list and select, beside gpustat, nvgpu and gpuselect
+	@$(RUN)/python benchmarks/cli.py $(ARGS)
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) .cache .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

@@ -5,10 +5,6 @@ from __future__ import annotations
 import sys
 
 import pytest
-from servers.here import Here
-from servers.states import healthy
-
-from webmon.store import snapshot as store
 
 HEAVY = {"pandas", "numpy", "paramiko", "cryptography", "jinja2", "tomli"}
 # These are lighter, and still the greater part of a start.
@@ -23,13 +19,10 @@ sys.exit(code)
 """
 
 
-@pytest.fixture
-def here(tmp_path):
-    return Here(tmp_path, healthy(2))
-
-
 def loaded(here, *arguments):
-    done = here.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{RUN}", *arguments])
+    done = here.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{RUN}", *arguments]
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout
     return set(done.stderr.split())
@@ -44,8 +37,9 @@ def test_looking_at_this_machine_loads_nothing_heavy(here, arguments):
     assert loaded(here, *arguments) & (HEAVY | UNUSED) == set()
 
 
-@pytest.mark.parametrize("arguments", [["list", "--cluster"], ["available", "--cluster"], ["select", "--cluster"]])
-def test_looking_at_the_cluster_loads_nothing_heavy(here, arguments, some_snapshot):
+@pytest.mark.parametrize(
+    "arguments", [["list", "--cluster"], ["available", "--cluster"], ["select", "--cluster"]]
+)
+def test_looking_at_the_cluster_loads_nothing_heavy(here, arguments, data):
     """The CSVs of the data folder are read without pandas."""
-    store.save(here.folder / "data", some_snapshot, 2)
-    assert loaded(here, *arguments, "--data", str(here.folder / "data")) & HEAVY == set()
+    assert loaded(here, *arguments, "--data", str(data)) & HEAVY == set()

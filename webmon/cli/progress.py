@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from typing import TYPE_CHECKING
+
+from webmon.cli.terminal import screen_width
 
 if TYPE_CHECKING:
     from webmon.collect.assemble import Answer
@@ -37,7 +38,7 @@ class Progress:
             sys.stderr.flush()
 
     def _draw(self, host: str) -> None:
-        width = shutil.get_terminal_size().columns
+        width = screen_width(sys.stderr) or 80
         count = f" {self._done}/{self._total} "
         bar = max(0, min(40, width - len(count) - 24))
         full = bar * self._done // max(1, self._total)
@@ -61,7 +62,7 @@ class Waiting:
             return
         minutes, seconds = divmod(int(time.monotonic() - self._started), 60)
         line = f"waiting for {self._wanted}, {minutes}:{seconds:02d}  {problem.problem}"
-        width = shutil.get_terminal_size().columns
+        width = screen_width(sys.stderr) or 80
         sys.stderr.write(f"\r\x1b[K{line[: max(0, width - 1)]}")
         sys.stderr.flush()
 
