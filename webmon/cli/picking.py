@@ -11,7 +11,7 @@ from webmon.cli.become import become
 from webmon.cli.listing import add_cluster_options, is_about_the_cluster, load_cluster
 from webmon.cli.options import add, count, devices, duration, memory, percentage, seconds, whole
 from webmon.config.glance import glance
-from webmon.errors import SiteError, WishError
+from webmon.errors import NotEnough, SiteError, WishError
 from webmon.pick import choose, cluster, here
 
 if TYPE_CHECKING:
@@ -117,8 +117,13 @@ def _available(options: Namespace) -> int:
         f"{offer.gpu.host}:{offer.gpu.index}" if is_about_the_cluster(options) else str(offer.gpu.index)
         for offer in choose.ordered(free, options.sort, lambda: os.urandom(8))[: options.limit]
     ]
-    print(("\n" if is_about_the_cluster(options) else ",").join(ids))
-    return 0 if ids else 1
+    if is_about_the_cluster(options):
+        print("".join(f"{id_}\n" for id_ in ids), end="")
+    else:
+        print(",".join(ids))  # an empty line hides all GPUs, where it becomes CUDA_VISIBLE_DEVICES
+    if not ids:
+        raise NotEnough("no such GPU is free" if options.name or options.free_memory else "no GPU is free")
+    return 0
 
 
 def _select(options: Namespace) -> int:
