@@ -69,7 +69,7 @@ def add_cluster_options(command: Parser) -> None:
 
 def is_about_the_cluster(options: Namespace) -> bool:
     """Tell whether the cluster is meant."""
-    return bool(options.cluster or options.site_url or options.data)
+    return options.cluster or options.site_url is not None or options.data is not None
 
 
 def load_cluster(options: Namespace, settings: Glance) -> Snapshot:
@@ -78,7 +78,7 @@ def load_cluster(options: Namespace, settings: Glance) -> Snapshot:
 
     from webmon.pick import cluster
 
-    data = Path(options.data) if options.data else None
+    data = Path(options.data) if options.data is not None else None
     snapshot = cluster.load(options.site_url, data, lambda: settings.data)
     age = (datetime.now(UTC) - snapshot.taken_at).total_seconds()
     if age > _OLD_S and not options.quiet and "told_age" not in options:
