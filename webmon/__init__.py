@@ -12,15 +12,17 @@ __version__ = "0.1.0"
 __all__ = ["GpuInfo", "available_gpus", "gpu_info", "gpuselect", "gpustatus", "select", "snapshot"]
 
 
-def __getattr__(name: str) -> object:
-    """Load the API when it is asked for: the commands do without it."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from webmon.pick import api
+if not TYPE_CHECKING:  # to a type checker, any name would seem to be there
 
-    return getattr(api, name)
+    def __getattr__(name: str) -> object:
+        """Load the API when it is asked for: the commands do without it."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from webmon.pick import api
+
+        return getattr(api, name)
 
 
 def __dir__() -> list[str]:
     """Return what the module offers, for tab completion."""
-    return [*globals(), *__all__]
+    return sorted({*globals(), *__all__})

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     import pandas
 
+    from webmon.availability import Rules
     from webmon.model import Gpu
     from webmon.pick.choose import Offer, Order
     from webmon.pick.here import Selection
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 # The name that users of gpuselect know.
 _log = logging.getLogger("gpuselect")
 
-# What `gpuselect` holds for this process. Calling it again picks anew.
+# What `gpuselect` has picked for this process last, if anything.
 _held: list[Selection] = []
 
 
@@ -108,7 +109,7 @@ def gpuselect(  # noqa: PLR0913, PLR0917 - gpuselect's own signature
     """Pick idle GPUs of this machine at random, set CUDA_VISIBLE_DEVICES and return its value: `0,2`.
 
     Thresholds are inclusive. `selector` stands in for every filter but `count`. Too few: NotEnough, or
-    `""` with `silent`. The GPUs are claimed until this process ends, or calls this function again.
+    `""` with `silent`, and nothing changes. The GPUs are claimed until this process ends, or picks others.
     """
     ids = () if devices is None else (devices,) if isinstance(devices, int) else tuple(devices)
     wish = choose.Wish(
@@ -122,17 +123,21 @@ def gpuselect(  # noqa: PLR0913, PLR0917 - gpuselect's own signature
     _log_to_stderr()
     _log.debug("wanted: %s", wish)
     wish.check()
-    while _held:
-        _held.pop().release()
-    suits = None if selector is None else _judged_by(selector)
+    settings = glance()
+    if selector is None:
+        suits = _judged_by(wish, settings.free)
+    else:
+        suits = _judged_by_selector(selector)
+        wish = choose.Wish(count=count)  # nothing else of it counts
+    before = _held[0] if _held else None
     try:
-        selection = here.pick(wish, glance(), claim=claim, suits=suits)
+        selection = here.pick(wish, settings, claim=claim, suits=suits, instead_of=before)
     except NotEnough as error:
         _log.debug("%s", error)
         if silent:
             return ""
         raise
-    _held.append(selection)
+    _held[:] = [selection]
     if set_cvd:
         os.environ.update(selection.environment)
     _log.debug("CUDA_VISIBLE_DEVICES=%s", selection.ids)
@@ -171,25 +176,34 @@ def select(  # noqa: PLR0913 - what one may wish for
 
 
 def snapshot(
-    url: str | None = None, *, data: str | os.PathLike[str] | None = None, config: str | None = None
+    url: str | None = None,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    config: str | os.PathLike[str] | None = None,
 ) -> ClusterSnapshot:
     """Return the cluster's last snapshot: hosts, gpus, processes; `.frames()` gives data frames.
 
-    It is read from the site at `url`, the folder `data`, $WEBMON_SITE, or the configured folder.
+    It is read from the site at `url`, the folder `data`, or the one that `config` names. Without any of
+    these it is $WEBMON_SITE, or the configuration in the usual places, that says where it is.
     """
+    if config is not None:
+        data = data or glance(os.fspath(config)).data
     folder = None if data is None else Path(data)
-    last = cluster.load(url, folder, lambda: glance(config).data)
+    last = cluster.load(url, folder, lambda: glance().data)
     return ClusterSnapshot(last.taken_at, last.hosts, last.gpus, last.processes)
 
 
-def _judged_by(selector: Callable[[GpuInfo], bool]) -> Callable[[Offer], bool]:
-    def suits(offer: Offer) -> bool:
-        info = _info(offer)
-        chosen = bool(selector(info))
-        _log.debug("%s: %s", info, "taken" if chosen else "refused")
-        return chosen
+def _judged_by(wish: choose.Wish, rules: Rules) -> Callable[[Offer], bool]:
+    return lambda offer: _told(offer, choose.fits(offer, wish, rules))
 
-    return suits
+
+def _judged_by_selector(selector: Callable[[GpuInfo], bool]) -> Callable[[Offer], bool]:
+    return lambda offer: _told(offer, bool(selector(_info(offer))))
+
+
+def _told(offer: Offer, fits: bool) -> bool:
+    _log.debug("%s %s", "fits:" if fits else "does not fit:", _info(offer))
+    return fits
 
 
 def _info(offer: Offer) -> GpuInfo:

@@ -29,7 +29,7 @@ def visible(gpus: Sequence[Gpu], variable: str | None) -> list[Gpu]:
 
 def _names(entry: str, gpu: Gpu) -> bool:
     if entry.isascii() and entry.isdigit():
-        return int(entry) == gpu.index
+        return (entry.lstrip("0") or "0") == str(gpu.index)  # int() refuses thousands of digits
     # MIG-GPU-<uuid>/1/0, as older drivers call a part of a card.
     uuid = entry.removeprefix("MIG-").partition("/")[0]
     return uuid.startswith("GPU-") and len(uuid) > len("GPU-") and (gpu.uuid or "").startswith(uuid)
