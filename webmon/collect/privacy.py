@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from webmon.model import CLAIM
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from webmon.model import Process
 
 _ARGUMENTS = re.compile(r"\s(?:-|[^\s=]+=)")
 _PYTHON = re.compile(r"^(?:python|pypy)[0-9.]*$")
+
+# What only starts a script, whose name says more; `python -m` has longer names for some.
+_LAUNCHERS = frozenset({"accelerate", "deepspeed", "horovodrun", "mpiexec", "mpirun", "srun", "torchrun"})
+_LAUNCHING_MODULES = frozenset({"torch.distributed.launch", "torch.distributed.run", *_LAUNCHERS})
 
 
 class Privacy(NamedTuple):
@@ -52,17 +58,29 @@ def program(command: str | None, name: str | None) -> str | None:
         return None
     first = words[0].rpartition("/")[2].rstrip(":") or words[0]
     if not _PYTHON.match(first):
-        return first[:80]
+        return (_script(words[1:]) if first in _LAUNCHERS else None) or first[:80]
     if "ipykernel_launcher" in words or any(word.endswith("ipykernel_launcher.py") for word in words):
         return "jupyter"
     for position, word in enumerate(words[1:], start=1):
         if word == "-m" and position + 1 < len(words):
-            return words[position + 1][:80]
+            module = words[position + 1]
+            rest = words[position + 2 :]
+            return (_script(rest) if module in _LAUNCHING_MODULES else None) or module[:80]
         if word == "-c":
             break
         if word.endswith(".py"):
             return word.rpartition("/")[2][:80]
         if not word.startswith("-"):
             script = word.rpartition("/")[2]
+            if script in _LAUNCHERS and "/" in word:
+                return _script(words[position + 1 :]) or script
             return script[:80] if "/" in word and "=" not in word else first
     return first
+
+
+def _script(arguments: Iterable[str]) -> str | None:
+    """Return the script that a launcher is told to start: what is no option, no setting, and ends in .py."""
+    for word in arguments:
+        if word.endswith(".py") and not word.startswith("-") and "=" not in word:
+            return word.rpartition("/")[2][:80]
+    return None
