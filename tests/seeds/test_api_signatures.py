@@ -84,6 +84,8 @@ def modules_after(script):
 def test_the_import_is_cheap():
     """`import webmon` loads nothing of webmon, and the functions load none of the large libraries."""
     assert not any(name.startswith("webmon.") for name in modules_after("import webmon"))
-    loaded = modules_after("from webmon import gpuselect, gpustatus, gpu_info, available_gpus, select, snapshot")
+    loaded = modules_after(
+        "from webmon import gpuselect, gpustatus, gpu_info, available_gpus, select, snapshot"
+    )
     assert "webmon.pick.api" in loaded
     assert not loaded & {"pandas", "numpy", "paramiko", "cryptography", "jinja2", "tomli", "asyncio", "ssl"}

@@ -8,11 +8,27 @@ import pytest
 from servers.states import HANGS, NO_DRIVER, gpu, healthy, process
 from typed import python
 
-FUNCTIONS = ["gpu_info()", "available_gpus()", "gpuselect()", "gpuselect(silent=True)", "gpustatus()", "select()"]
+FUNCTIONS = [
+    "gpu_info()",
+    "available_gpus()",
+    "gpuselect()",
+    "gpuselect(silent=True)",
+    "gpustatus()",
+    "select()",
+]
+
+TOLD = """
+import webmon
+from webmon.errors import HostError
+try:
+    webmon.{}
+except HostError as error:
+    print(error)
+"""
 
 # A card that answers with nothing but its name, and one that has fallen off the bus.
 SILENT = {"index": "1", "uuid": gpu(1)["uuid"], "name": "Tesla K20"}
-LOST = {field: "[GPU is lost]" for field in gpu(0)} | {"index": "2"}
+LOST = dict.fromkeys(gpu(0), "[GPU is lost]") | {"index": "2"}
 
 
 @pytest.fixture
@@ -94,8 +110,7 @@ def test_no_nvidia_smi_is_one_clear_exception(machine, call):
     """A HostError, in one line: what is missing, and what to do."""
     here = machine(healthy(1))
     (here.bin / "nvidia-smi").unlink()
-    script = f"import webmon\nfrom webmon.errors import HostError\ntry: webmon.{call}\nexcept HostError as e: print(e)"
-    said = python(here, script).stdout
+    said = python(here, TOLD.format(call)).stdout
     assert "nvidia-smi" in said
     assert said.count("\n") == 1
 
@@ -103,8 +118,7 @@ def test_no_nvidia_smi_is_one_clear_exception(machine, call):
 @pytest.mark.parametrize("call", FUNCTIONS)
 def test_no_driver_is_one_clear_exception(machine, call):
     """What nvidia-smi says of it is in the message."""
-    script = f"import webmon\nfrom webmon.errors import HostError\ntry: webmon.{call}\nexcept HostError as e: print(e)"
-    said = python(machine(NO_DRIVER), script).stdout
+    said = python(machine(NO_DRIVER), TOLD.format(call)).stdout
     assert "driver" in said
     assert said.count("\n") == 1
 
@@ -112,8 +126,8 @@ def test_no_driver_is_one_clear_exception(machine, call):
 def test_a_driver_that_hangs_ends_in_time(machine, tmp_path):
     """With the configured deadline, as everywhere."""
     (tmp_path / "config.ini").write_text("[common]\nhosts = self\nuser = me\ntimeout = 3\n")
-    script = "import webmon\nfrom webmon.errors import HostError\ntry: webmon.gpu_info()\nexcept HostError as e: print(e)"
-    said = python(machine(HANGS), script, env={"WEBMON_CONFIG": str(tmp_path / "config.ini")}).stdout
+    configured = {"WEBMON_CONFIG": str(tmp_path / "config.ini")}
+    said = python(machine(HANGS), TOLD.format("gpu_info()"), env=configured).stdout
     assert said.count("\n") == 1
 
 

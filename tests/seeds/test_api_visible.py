@@ -51,6 +51,8 @@ def test_an_abbreviated_uuid_has_to_say_which_one_is_meant(machine):
 
 def test_picking_looks_at_all_gpus(machine):
     """gpuselect does, too: the variable is what it changes."""
-    script = "import webmon\nprint(webmon.available_gpus(), webmon.gpuselect(devices=1), len(webmon.gpu_info()))"
+    script = (
+        "import webmon\nprint(webmon.available_gpus(), webmon.gpuselect(devices=1), len(webmon.gpu_info()))"
+    )
     here = machine(healthy(2))
     assert python(here, script, env={"CUDA_VISIBLE_DEVICES": "0"}).stdout == "['0', '1'] 1 2\n"

@@ -64,7 +64,7 @@ def test_by_default_a_gpu_with_a_process_is_left_out(machine):
 
 
 def test_the_choice_is_random_among_the_idle(machine):
-    """Each of them comes up, and none that is busy: the odds to miss one of three in 40 are 1 in 10,000,000."""
+    """Each of them comes up, and none that is busy; to miss one in 40 times is a matter of 1 in 10,000,000."""
     here = machine(cards({}, {"utilization__gpu": "50"}, {}, {}))
     script = "from webmon import gpuselect\nprint({gpuselect(claim=False) for _ in range(40)})"
     assert ast.literal_eval(python(here, script).stdout) == {"0", "2", "3"}
@@ -129,7 +129,9 @@ def custom_select(gpu: GpuInfo) -> bool:
 def test_a_custom_selection(machine):
     """The README's function: a 3090 with at most 5 %."""
     here = machine(
-        cards({}, {"name": "RTX 3090", "utilization__gpu": "6"}, {"name": "RTX 3090", "utilization__gpu": "5"})
+        cards(
+            {}, {"name": "RTX 3090", "utilization__gpu": "6"}, {"name": "RTX 3090", "utilization__gpu": "5"}
+        )
     )
     assert python(here, CUSTOM + "print(gpuselect(selector=custom_select))").stdout == "2\n"
 
@@ -148,9 +150,10 @@ def test_a_custom_selection_does_not_override_the_count(machine):
     here = machine(cards(*MIXED))
     script = CUSTOM + "print(gpuselect(count=2, selector=custom_select))"
     assert python(here, script).stdout == "1,3\n"
-    assert "Requested 3 GPUs, but 2 matched filters" in python(
-        here, script.replace("count=2", "count=3"), fails=True
-    ).stderr
+    assert (
+        "Requested 3 GPUs, but 2 matched filters"
+        in python(here, script.replace("count=2", "count=3"), fails=True).stderr
+    )
 
 
 def test_what_a_selector_is_told(machine):
@@ -165,7 +168,10 @@ for gpu in seen:
     assert isinstance(gpu, GpuInfo)
     print(gpu.device, repr(gpu.name), gpu.util, gpu.mem_util, gpu.processes)
 """
-    assert python(here, script).stdout.splitlines() == ["0 'NVIDIA RTX A6000' 0 0 0", "1 'Quadro P400' 12 3 2"]
+    assert python(here, script).stdout.splitlines() == [
+        "0 'NVIDIA RTX A6000' 0 0 0",
+        "1 'Quadro P400' 12 3 2",
+    ]
 
 
 def test_too_few_are_an_exception(machine):
@@ -210,7 +216,9 @@ def test_wrong_arguments_are_errors(machine, wrong, text):
     """Also with `silent`, which is about too few GPUs, and no more."""
     here = machine(healthy(2))
     for silent in ("", ", silent=True"):
-        script = f"from webmon import gpuselect\ntry: gpuselect({wrong}{silent})\nexcept Exception as e: print(e)"
+        script = (
+            f"from webmon import gpuselect\ntry: gpuselect({wrong}{silent})\nexcept Exception as e: print(e)"
+        )
         assert text in python(here, script + TELL).stdout
 
 
@@ -298,8 +306,8 @@ def test_the_command_prints_the_ids(machine):
     """`gpuselect --count 1 --name 3090`; no command can change its shell's variable, but the shell can."""
     here = machine(cards(*MIXED[:2]))
     assert shell(here, "webmon select --count 1 --name 3090") == "1\n"
-    line = 'export CUDA_VISIBLE_DEVICES=$(webmon select --count 1 --name 3090); sh -c "echo $CUDA_VISIBLE_DEVICES"'
-    assert shell(here, line) == "1\n"
+    line = "export CUDA_VISIBLE_DEVICES=$(webmon select --count 1 --name 3090)"
+    assert shell(here, f"{line}; sh -c 'echo $CUDA_VISIBLE_DEVICES'") == "1\n"
     assert shell(here, "webmon select --quiet") == ""
 
 
@@ -312,7 +320,10 @@ def test_the_command_prints_the_ids(machine):
         ("webmon select --name A6000 -- ./foo foo.py", "2 PCI_BUS_ID foo.py\n"),
         ("webmon select --util 5 --mem_util 10 --devices 0 -- ./foo foo.py", "0 PCI_BUS_ID foo.py\n"),
         ("webmon select -u 5 -m 10 -p 1 -d 0 -- ./foo foo.py", "0 PCI_BUS_ID foo.py\n"),
-        ("webmon select -- ./foo 'two words' -- --count '*' \\$HOME", "2 PCI_BUS_ID two words -- --count * $HOME\n"),
+        (
+            "webmon select -- ./foo 'two words' -- --count '*' \\$HOME",
+            "2 PCI_BUS_ID two words -- --count * $HOME\n",
+        ),
     ],
 )
 def test_the_command_wraps_another(machine, tmp_path, line, printed):
