@@ -38,7 +38,9 @@ class Privacy(NamedTuple):
         name = _ARGUMENTS.split(process.name or "", maxsplit=1)[0].strip() or None
         if name and self.users == "mask":
             name = name.rpartition("/")[2] or None
-        return process._replace(user=user, name=name, command=program(process.command, process.name))
+        # A claim's name says that it is one, not what is run.
+        runs = program(process.command, None if process.is_claim else process.name)
+        return process._replace(user=user, name=name, command=runs)
 
     def user(self, name: str) -> str:
         """Return the user's name, or a pseudonym that stays the same for this data folder."""
