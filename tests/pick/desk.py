@@ -43,6 +43,20 @@ class Desk(Here):
         self._started.append(process)
         return process
 
+    def start_as(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[str]:
+        """Start a command as somebody else; it is ended with the test."""
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd="/",
+            env=environment,
+        )
+        self._started.append(process)
+        return process
+
     def hold(self, *arguments: str, **options: Any) -> Holder:
         """Start `webmon select … -- cat`, and wait until it has its GPU."""
         return Holder(self, "select", *arguments, **options).wait()
@@ -63,6 +77,16 @@ class Desk(Here):
         done = self.webmon("available")
         assert done.returncode == (0 if done.stdout.strip() else 1), done
         return [int(part) for part in re.findall(r"\d+", done.stdout)]
+
+    def count_calls(self) -> None:
+        """Count from now on how often nvidia-smi is asked."""
+        script = (self.bin / "nvidia-smi").read_text().removeprefix("#!/bin/sh\n")
+        (self.folder / "calls").touch()
+        self.program("nvidia-smi", f"echo >> {self.folder}/calls\n{script}")
+
+    def calls(self) -> int:
+        """Return how often nvidia-smi has been asked."""
+        return (self.folder / "calls").stat().st_size
 
     def close(self) -> None:
         """End what was started and still runs."""
