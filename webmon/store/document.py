@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from webmon.model import Gpu, Host, Process, Snapshot
 from webmon.store.table import TIME_FORMAT, columns, time_of, types
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 # Raised when a field changes its meaning or goes; a new field does not change it.
 SCHEMA = 1
+
+# No number of this world is larger. One that is would fail far from here, and so would NaN or infinity.
+_TOO_LARGE = 2**63
 
 _KINDS: tuple[tuple[str, Any], ...] = (("hosts", Host), ("gpus", Gpu), ("processes", Process))
 
@@ -56,18 +59,33 @@ def _read(row: Any, column: str, base: Any, optional: bool, clean: Callable[[str
     if not isinstance(row, dict):
         raise ValueError(f"{str(row)[:40]!r} is no row")
     value = row.get(column)
-    if value is None and optional:
+    made = None if value is None else _made(value, base, clean)
+    if made is None and not (optional and value in (None, "")):
+        raise ValueError(f"{str(value)[:40]!r} is no {column}")
+    return made
+
+
+def _made(value: Any, base: Any, clean: Callable[[str], str]) -> Any:
+    """Return what stands for this value in a row; None where it is nothing of its kind."""
+    if base in (int, float):
+        return base(value) if _is_number(value, base) else None
+    if base in (str, datetime):
+        if not isinstance(value, str):
+            return None
+        return (clean(value) or None) if base is str else _time(value)
+    if get_origin(base) is tuple:
+        is_texts = isinstance(value, list) and all(isinstance(text, str) for text in value)
+        return tuple(clean(text) for text in value) if is_texts else None
+    return value if value in get_args(base) else None
+
+
+def _is_number(value: Any, base: Any) -> bool:
+    kinds = (int, float) if base is float else (int,)
+    return type(value) in kinds and -_TOO_LARGE < value < _TOO_LARGE
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return time_of(text)
+    except ValueError:
         return None
-    if column == "users" and isinstance(value, list) and all(isinstance(user, str) for user in value):
-        return tuple(clean(user) for user in value)
-    if base is datetime and isinstance(value, str):
-        return time_of(value)
-    if base is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if base is int and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if base is str and isinstance(value, str):
-        return clean(value)
-    if value in get_args(base):
-        return value
-    raise ValueError(f"{str(value)[:40]!r} is no {column}")

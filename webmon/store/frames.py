@@ -1,4 +1,8 @@
-"""A snapshot as data frames to work with: numbers are numbers, times are times, unknown is missing."""
+"""A snapshot as data frames to work with: numbers are numbers, times are times, unknown is missing.
+
+A type is the same whatever is in the column, and each has a missing value, so that a filter on any column
+works: `gpus[gpus["name"].str.contains("A100")]`.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +30,12 @@ def typed(snapshot: Snapshot) -> dict[str, pandas.DataFrame]:
 def _frame(rows: Any, kind: Any) -> pandas.DataFrame:
     import pandas
 
+    kinds: dict[Any, Any] = {int: "Int64", float: "Float64", datetime: pandas.DatetimeTZDtype("us", "UTC")}
     columns: dict[str, Any] = {}
     for name, base, _ in types(kind):
         values = [getattr(row, name) for row in rows]
-        if base is int:
-            columns[name] = pandas.array(values, dtype="Int64")
-        elif base is float:
-            columns[name] = pandas.array(values, dtype="Float64")
-        elif base is datetime:
-            columns[name] = pandas.to_datetime(pandas.Series(values, dtype=object), utc=True)
-        else:
+        if name == "users":
             columns[name] = pandas.Series(values, dtype=object)
+        else:
+            columns[name] = pandas.array(values, dtype=kinds.get(base, "string"))
     return pandas.DataFrame(columns)
