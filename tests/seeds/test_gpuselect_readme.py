@@ -64,7 +64,7 @@ def test_by_default_a_gpu_with_a_process_is_left_out(machine):
 
 
 def test_the_choice_is_random_among_the_idle(machine):
-    """Each of them comes up, and none that is busy; to miss one in 40 times is a matter of 1 in 10,000,000."""
+    """Each of them comes up, and none that is busy; to miss one in 40 times is 1 in 10,000,000."""
     here = machine(cards({}, {"utilization__gpu": "50"}, {}, {}))
     script = "from webmon import gpuselect\nprint({gpuselect(claim=False) for _ in range(40)})"
     assert ast.literal_eval(python(here, script).stdout) == {"0", "2", "3"}
