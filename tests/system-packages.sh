@@ -33,6 +33,7 @@ need chromium chromium chromium-browser google-chrome
 need busybox busybox
 need tcsh csh
 need fish fish
+need zsh zsh
 need shellcheck shellcheck
 need procps ps
 [ -z "$missing" ] || echo "tests that need these are skipped; install them with: apt-get install$missing" >&2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import select
 import struct
 import subprocess
 import termios
@@ -39,12 +40,17 @@ def on_a_screen(
     if "COLUMNS" not in changes:
         variables.pop("COLUMNS", None)
     command = [*(program or WEBMON), *map(str, arguments)]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=variables) as process:
-        os.close(theirs)
-        text = b""
-        while chunk := _read(ours):
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=variables)
+    os.close(theirs)
+    text = b""
+    try:
+        while select.select([ours], [], [], 30)[0] and (chunk := _read(ours)):
             text += chunk
-    os.close(ours)
+        process.wait(10)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
     return Seen(process.returncode, text.decode(errors="replace").replace("\r\n", "\n"))
 
 
