@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, NamedTuple
 
+from webmon.cli import shells
 from webmon.cli.parser import build
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ class Command(NamedTuple):
 
 def script(shell: str) -> str:
     """Return the script for one shell."""
-    from webmon.cli import shells
-
     return {"bash": shells.bash, "zsh": shells.zsh, "fish": shells.fish}[shell](list(_commands()))
 
 
