@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,17 +14,20 @@ from servers.states import healthy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Desk]]:
-    """Pretend that this machine has GPUs: `machine(4)`, or `machine(state)`."""
-    monkeypatch.setenv(MARK, str(tmp_path))
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Desk]]:
+    """Pretend that this machine has GPUs: `machine(4)`, or `machine(state)`.
+
+    Its files are not in pytest's folder, which the next pytest that starts closes to all other users.
+    """
+    everything = Path(tempfile.mkdtemp(prefix="webmon-test-"))
+    monkeypatch.setenv(MARK, str(everything))
     made: list[Desk] = []
 
     def make(state: object = 1) -> Desk:
-        folder = tmp_path / f"machine-{len(made)}"
+        folder = everything / f"machine-{len(made)}"
         folder.mkdir()
         made.append(Desk(folder, healthy(state) if isinstance(state, int) else state))  # type: ignore[arg-type]
         return made[-1]
@@ -29,6 +35,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     yield make
     for desk in made:
         desk.close()
-    left = processes.marked(f"{MARK}={tmp_path}\0")
+    left = processes.marked(f"{MARK}={everything}\0")
     processes.kill(*left)
+    shutil.rmtree(everything)
     assert processes.wait_until_gone(left) == []

@@ -9,7 +9,7 @@ from servers import processes
 from servers.settings import write_config
 from servers.states import NO_DRIVER, gpu, healthy, uuid
 
-COMMANDS = [("select",), ("select", "--", "echo", "never"), ("wait",), ("available",), ("list",)]
+COMMANDS = [("select", "--", "echo", "never"), ("wait",), ("available",), ("list",)]
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 
 
@@ -63,7 +63,7 @@ def test_a_driver_of_another_version(machine, command):
     assert "mismatch" in refusal(desk.webmon(*command)).lower()
 
 
-@pytest.mark.parametrize("command", [("select", "--", "echo", "never"), ("wait",), ("list",)], ids=" ".join)
+@pytest.mark.parametrize("command", [("wait", "--", "echo", "never"), ("list",)], ids=" ".join)
 def test_a_driver_that_hangs(machine, command):
     """It is given up after the timeout of the configuration, and nothing of it is left."""
     desk = machine({"hangs": True})
@@ -128,7 +128,6 @@ def test_a_wish_that_makes_no_sense(machine, command, wish, says):
     assert line.startswith(f"webmon: {says}")
 
 
-@pytest.mark.parametrize("command", ["select", "wait"])
 @pytest.mark.parametrize(
     ("wish", "says"),
     [
@@ -147,12 +146,14 @@ def test_a_wish_that_makes_no_sense(machine, command, wish, says):
         (("--coun", "2", "--", "echo"), "did you mean --count?"),
     ],
 )
-def test_a_mistyped_option_is_no_command(machine, command, wish, says):
+def test_a_mistyped_option_is_no_command(machine, wish, says):
     """It is an error of usage, said in the last line, and never run or taken for something similar."""
-    done = machine(2).webmon(command, *wish)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
+    desk = machine(2)
+    for command in ("select", "wait"):
+        done = desk.webmon(command, *wish)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert says in done.stderr.splitlines()[-1]
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("given", ["", "2", "h", "1h30", "-5", "1.5h", "nan"])

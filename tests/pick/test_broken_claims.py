@@ -31,8 +31,9 @@ SPOILED = {
 }
 
 
-@pytest.mark.parametrize("spoil", SPOILED)
-@pytest.mark.parametrize("command", ["select", "wait"])
+@pytest.mark.parametrize(
+    ("command", "spoil"), [*(("select", spoil) for spoil in SPOILED), ("wait", "a pipe")]
+)
 def test_a_claim_file_that_is_none_takes_one_gpu_out(machine, command, spoil):
     """The others can be picked; for this one, one line says what to do. Nothing is followed or written."""
     desk = machine(2)

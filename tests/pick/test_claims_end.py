@@ -13,7 +13,7 @@ from servers.command import WEBMON
 from servers.states import gpu, healthy, process, uuid
 
 
-@pytest.mark.parametrize("end", [None, signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("end", [None, signal.SIGTERM, signal.SIGKILL])
 def test_a_claim_ends_with_its_command(machine, end):
     """By itself or by a signal; nothing has to be tidied up."""
     desk = machine(2)
