@@ -27,6 +27,21 @@ def machine(tmp_path: Path) -> Callable[[dict[str, Any]], Here]:
 
 
 @pytest.fixture
+def inside(machine: Callable[..., Here], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Here]:
+    """Return what makes a machine of a state, and puts this process onto it: for many small questions."""
+
+    def enter(state: dict[str, Any], **variables: str) -> Here:
+        here = machine(state)
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        for name, value in (here.environment | variables).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(here.folder)
+        return here
+
+    return enter
+
+
+@pytest.fixture
 def running(tmp_path: Path) -> Iterator[Callable[..., int]]:
     """Start real processes, in the test's folder, and return their pids; they end with the test."""
     started: list[subprocess.Popen[bytes]] = []

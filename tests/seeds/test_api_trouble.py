@@ -8,22 +8,18 @@ import pytest
 from servers.states import HANGS, NO_DRIVER, gpu, healthy, process
 from typed import python
 
-FUNCTIONS = [
-    "gpu_info()",
-    "available_gpus()",
-    "gpuselect()",
-    "gpuselect(silent=True)",
-    "gpustatus()",
-    "select()",
-]
-
-TOLD = """
 import webmon
 from webmon.errors import HostError
-try:
-    webmon.{}
-except HostError as error:
-    print(error)
+
+# Calls each function, and says what it raises in place of a result.
+TOLD = """
+from webmon import *
+from webmon.errors import HostError
+for call in (gpu_info, available_gpus, gpuselect, lambda: gpuselect(silent=True), gpustatus, select):
+    try:
+        call()
+    except HostError as error:
+        print(error)
 """
 
 # A card that answers with nothing but its name, and one that has fallen off the bus.
@@ -105,30 +101,28 @@ def test_a_process_without_an_owner_counts(machine):
     assert python(here, script).stdout == "[] 1\n"
 
 
-@pytest.mark.parametrize("call", FUNCTIONS)
-def test_no_nvidia_smi_is_one_clear_exception(machine, call):
-    """A HostError, in one line: what is missing, and what to do."""
+def test_no_nvidia_smi_is_one_clear_exception(machine):
+    """A HostError from each of the functions, in one line: what is missing, and what to do."""
     here = machine(healthy(1))
     (here.bin / "nvidia-smi").unlink()
-    said = python(here, TOLD.format(call)).stdout
-    assert "nvidia-smi" in said
-    assert said.count("\n") == 1
+    said = python(here, TOLD).stdout.splitlines()
+    assert len(said) == 6
+    assert all("nvidia-smi" in line for line in said)
 
 
-@pytest.mark.parametrize("call", FUNCTIONS)
-def test_no_driver_is_one_clear_exception(machine, call):
+def test_no_driver_is_one_clear_exception(machine):
     """What nvidia-smi says of it is in the message."""
-    said = python(machine(NO_DRIVER), TOLD.format(call)).stdout
-    assert "driver" in said
-    assert said.count("\n") == 1
+    said = python(machine(NO_DRIVER), TOLD).stdout.splitlines()
+    assert len(said) == 6
+    assert all("driver" in line for line in said)
 
 
-def test_a_driver_that_hangs_ends_in_time(machine, tmp_path):
+def test_a_driver_that_hangs_ends_in_time(inside, tmp_path):
     """With the configured deadline, as everywhere."""
     (tmp_path / "config.ini").write_text("[common]\nhosts = self\nuser = me\ntimeout = 3\n")
-    configured = {"WEBMON_CONFIG": str(tmp_path / "config.ini")}
-    said = python(machine(HANGS), TOLD.format("gpu_info()"), env=configured).stdout
-    assert said.count("\n") == 1
+    inside(HANGS)
+    with pytest.raises(HostError, match="nvidia-smi"):
+        webmon.gpu_info()
 
 
 def test_a_machine_without_gpus_has_none(machine):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from servers.states import healthy, uuid
+from servers.states import gpu, healthy, uuid
 from typed import python
 
-SCRIPT = "from webmon import gpustatus\nprint([gpu['device'] for gpu in gpustatus()])"
+import webmon
 
 
 @pytest.mark.parametrize(
@@ -33,20 +33,19 @@ SCRIPT = "from webmon import gpustatus\nprint([gpu['device'] for gpu in gpustatu
         ("\u0661", []),
     ],
 )
-def test_what_the_variable_names(machine, variable, seen):
+def test_what_the_variable_names(inside, variable, seen):
     """By index, by UUID, or a UUID's beginning; up to the first entry that names no GPU."""
-    environment = {} if variable is None else {"CUDA_VISIBLE_DEVICES": variable}
-    assert python(machine(healthy(3)), SCRIPT, env=environment).stdout == f"{seen}\n"
+    inside(healthy(3), **({} if variable is None else {"CUDA_VISIBLE_DEVICES": variable}))
+    assert [gpu["device"] for gpu in webmon.gpustatus()] == seen
 
 
-def test_an_abbreviated_uuid_has_to_say_which_one_is_meant(machine):
+def test_an_abbreviated_uuid_has_to_say_which_one_is_meant(inside, monkeypatch):
     """As for CUDA: the beginning is enough if it is that of one card only."""
-    here = machine(healthy(2))
-    here.state["gpus"][0]["uuid"] = "GPU-1e8a0000-0000-4000-8000-000000000000"
-    here.state["gpus"][1]["uuid"] = "GPU-1f000000-0000-4000-8000-000000000001"
-    here.save()
+    uuids = ("GPU-1e8a0000-0000-4000-8000-000000000000", "GPU-1f000000-0000-4000-8000-000000000001")
+    inside({"gpus": [gpu(index, uuid=uuid) for index, uuid in enumerate(uuids)], "processes": []})
     for variable, seen in (("GPU-1f", [1]), ("GPU-1e8a", [0]), ("GPU-1", []), ("GPU-", [])):
-        assert python(here, SCRIPT, env={"CUDA_VISIBLE_DEVICES": variable}).stdout == f"{seen}\n"
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", variable)
+        assert [gpu["device"] for gpu in webmon.gpustatus()] == seen
 
 
 def test_picking_looks_at_all_gpus(machine):

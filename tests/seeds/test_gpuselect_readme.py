@@ -9,6 +9,9 @@ import pytest
 from servers.states import gpu, healthy, process
 from typed import python, shell
 
+from webmon import gpuselect
+from webmon.errors import WishError
+
 TELL = """
 import os
 print(os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("CUDA_DEVICE_ORDER"))
@@ -64,10 +67,10 @@ def test_by_default_a_gpu_with_a_process_is_left_out(machine):
 
 
 def test_the_choice_is_random_among_the_idle(machine):
-    """Each of them comes up, and none that is busy; to miss one in 40 times is 1 in 10,000,000."""
-    here = machine(cards({}, {"utilization__gpu": "50"}, {}, {}))
-    script = "from webmon import gpuselect\nprint({gpuselect(claim=False) for _ in range(40)})"
-    assert ast.literal_eval(python(here, script).stdout) == {"0", "2", "3"}
+    """Each of them comes up, and none that is busy; to miss one in 25 times is 1 in 16,000,000."""
+    here = machine(cards({}, {"utilization__gpu": "50"}, {}))
+    script = "from webmon import gpuselect\nprint({gpuselect(claim=False) for _ in range(25)})"
+    assert ast.literal_eval(python(here, script).stdout) == {"0", "2"}
 
 
 def test_a_part_of_the_name(machine):
@@ -202,24 +205,23 @@ def test_too_few_idle_ones_are_an_exception_too(machine):
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ("count=0", "can't be picked"),
-        ("count=-1", "can't be picked"),
-        ("devices=0, name='A6000'", "Use only one of 'devices' and 'name'"),
-        ("util=-1", "0 or more"),
-        ("mem_util=-1", "0 or more"),
-        ("processes=-1", "0 or more"),
-        ("devices=7", "Invalid device ID 7"),
-        ("devices=[0, -1]", "0 or more"),
+        ({"count": 0}, "can't be picked"),
+        ({"count": -1}, "can't be picked"),
+        ({"devices": 0, "name": "A6000"}, "Use only one of 'devices' and 'name'"),
+        ({"util": -1}, "0 or more"),
+        ({"mem_util": -1}, "0 or more"),
+        ({"processes": -1}, "0 or more"),
+        ({"devices": 7}, "Invalid device ID 7"),
+        ({"devices": [0, -1]}, "0 or more"),
     ],
 )
-def test_wrong_arguments_are_errors(machine, wrong, text):
-    """Also with `silent`, which is about too few GPUs, and no more."""
-    here = machine(healthy(2))
-    for silent in ("", ", silent=True"):
-        script = (
-            f"from webmon import gpuselect\ntry: gpuselect({wrong}{silent})\nexcept Exception as e: print(e)"
-        )
-        assert text in python(here, script + TELL).stdout
+def test_wrong_arguments_are_errors(inside, wrong, text):
+    """Also with `silent`, which is about too few GPUs, and no more; nothing is set."""
+    inside(healthy(2))
+    for silent in (False, True):
+        with pytest.raises(WishError, match=text):
+            gpuselect(**wrong, silent=silent)
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
 
 
 def test_debug_logging(machine):
