@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from clusters_seen import card, cluster
@@ -66,6 +67,17 @@ def test_each_example_works(machine, line):
     done, _ = typed(machine, line)
     assert done.returncode == 0, done.stderr
     assert set(done.stderr.splitlines()) <= {"webmon: gpu09 is down: no answer within 20 s"}
+
+
+def test_the_lines_of_the_readme_work(machine):
+    """Those of `In a terminal`, one after the other in one shell."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    block = readme.split("## In a terminal", 1)[1].split("```sh\n", 1)[1].split("```")[0]
+    done, told = typed(machine, "set -e\n" + block.replace("http://mon.lab/", machine.site))
+    assert done.returncode == 0, done.stderr
+    assert told[0] == told[2] == "python train.py"
+    assert re.fullmatch(r"CUDA_VISIBLE_DEVICES=[0-3],[0-3]", told[1])
+    assert told[4].startswith("ssh -p 2222 -- mixed exec env CUDA_DEVICE_ORDER=PCI_BUS_ID")
 
 
 def test_all_free_cards_or_at_most_one(machine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 DATA_FORMAT = (ROOT / "docs" / "data-format.md").read_text()
+COMMANDS = (ROOT / "docs" / "commands.md").read_text()
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
 
 # What the README says to type, and cannot be typed here: a test by hand, or another test, stands for it.
@@ -29,10 +31,22 @@ ELSEWHERE = {
     "python3 -m venv .venv && .venv/bin/pip install .": "tests/docs/test_wheel.py installs the same wheel",
 }
 
+# Those of the README that look at GPUs: tests/cli/test_examples.py types them where there are some.
+NEEDS_GPUS = ("webmon", "webmon list", "webmon select", "webmon wait")
+
 
 def commands():
-    """Return the names of all commands."""
-    return [name for action in build()._actions if action.choices for name in action.choices]
+    """Return the parsers of all commands by name."""
+    (parsers,) = (action.choices for action in build()._actions if action.choices)
+    return parsers
+
+
+def about(command):
+    """Return what docs/commands.md says of a command: its section, or its row in the table of the others."""
+    if f"## `webmon {command}`" not in COMMANDS:
+        return "\n".join(re.findall(rf"^\| `webmon {command}[ `].*", COMMANDS, re.MULTILINE))
+    own = COMMANDS.split(f"## `webmon {command}`", 1)[1].split("\n## ")[0]
+    return own + about("select") if command == "wait" else own
 
 
 def shell_lines(text):
@@ -47,6 +61,46 @@ def test_every_command_is_in_the_readme():
     assert len(commands()) >= 7
     for command in commands():
         assert f"| `webmon {command}` |" in README, command
+
+
+@pytest.mark.parametrize("command", sorted(commands()))
+def test_every_option_of_every_command_is_documented(command):
+    """In docs/commands.md, in the command's own section or row; what all of them take, at the top."""
+    known = COMMANDS.split("\n## ")[0] + about(command)
+    for action in commands()[command]._actions:
+        words = action.option_strings or (action.choices if action.help != argparse.SUPPRESS else None) or ()
+        for word in words:
+            assert re.search(rf"`(webmon {command} )?{word}[` ]", known), word
+
+
+def test_every_documented_option_exists():
+    """Nothing is promised that isn't there."""
+    flags = {flag for parser in commands().values() for a in parser._actions for flag in a.option_strings}
+    told = set(re.findall(r"`(--?[a-z][a-z_-]*)[` ]", COMMANDS))
+    assert told <= flags | {"--version", "-t"}
+
+
+@pytest.mark.parametrize("order", ["index", "free-memory", "power", "name", "random", "state"])
+def test_every_order_is_documented(order):
+    """What --sort takes."""
+    assert f"`{order}`" in about("list")
+
+
+def test_every_variable_is_documented():
+    """Those that the code asks for, but the ones that every program heeds."""
+    code = "\n".join(path.read_text() for path in (ROOT / "webmon").rglob("*.py") if "demo" not in path.parts)
+    asked = set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', code)) | {"WEBMON_SITE"}
+    assert len(asked) >= 6
+    for name in asked - {
+        "HOME",
+        "PATH",
+        "USER",
+        "TERM",
+        "XDG_CONFIG_HOME",
+        "SSH_AUTH_SOCK",
+        "CUDA_VISIBLE_DEVICES",
+    }:
+        assert f"| `{name}` |" in COMMANDS, name
 
 
 @pytest.mark.parametrize("section", [*schema.SECTIONS, 'host."NAME"'])
@@ -140,7 +194,7 @@ def test_every_line_of_the_readme_can_be_typed(tmp_path, home):
     path = f"{webmon.parent}:/usr/local/bin:/usr/bin:/bin"
     typed = 0
     for line in shell_lines(README):
-        if line in ELSEWHERE:
+        if line in ELSEWHERE or re.match(rf"({'|'.join(NEEDS_GPUS)})( --?[a-z]|$)", line):
             continue
         done = subprocess.run(
             ["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
