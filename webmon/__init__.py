@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from webmon.pick.api import GpuInfo, available_gpus, gpu_info, gpuselect, gpustatus, select, snapshot
+    from webmon.pick.api import available_gpus, gpu_info, gpuselect, gpustatus, select, snapshot
+    from webmon.pick.info import GpuInfo
 
 __version__ = "0.1.0"
 

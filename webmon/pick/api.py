@@ -11,13 +11,14 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webmon.collect.here import look
 from webmon.config.glance import glance
 from webmon.errors import NotEnough
 from webmon.model import Snapshot
 from webmon.pick import choose, cluster, here
+from webmon.pick.info import GpuInfo, info, status
 from webmon.pick.visible import visible
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import pandas
 
     from webmon.availability import Rules
-    from webmon.model import Gpu
     from webmon.pick.choose import Offer, Order
     from webmon.pick.here import Selection
 
@@ -35,23 +35,6 @@ _log = logging.getLogger("gpuselect")
 
 # What `gpuselect` has picked for this process last, if anything.
 _held: list[Selection] = []
-
-
-class GpuInfo(NamedTuple):
-    """One GPU, as a `selector` is given it."""
-
-    device: int
-    name: str
-    util: int
-    """In %; a card that does not say counts as 100."""
-    mem_util: int
-    """In %; a card that does not say counts as its `util`."""
-    processes: int
-    mem_free: int = 0
-    """In bytes, as are the next two; 0 where the card does not say."""
-    mem_used: int = 0
-    mem_total: int = 0
-    uuid: str = ""
 
 
 class ClusterSnapshot(Snapshot):
@@ -151,7 +134,7 @@ def gpustatus(only_cvd: bool = True) -> list[dict[str, Any]]:
     """
     offered = choose.offers(look(glance()))
     seen = visible([offer.gpu for offer in offered], os.environ.get("CUDA_VISIBLE_DEVICES"))
-    return [_status(offer) for offer in offered if not only_cvd or offer.gpu in seen]
+    return [status(offer) for offer in offered if not only_cvd or offer.gpu in seen]
 
 
 def select(  # noqa: PLR0913 - what one may wish for
@@ -198,55 +181,12 @@ def _judged_by(wish: choose.Wish, rules: Rules) -> Callable[[Offer], bool]:
 
 
 def _judged_by_selector(selector: Callable[[GpuInfo], bool]) -> Callable[[Offer], bool]:
-    return lambda offer: _told(offer, bool(selector(_info(offer))))
+    return lambda offer: _told(offer, bool(selector(info(offer))))
 
 
 def _told(offer: Offer, fits: bool) -> bool:
-    _log.debug("%s %s", "fits:" if fits else "does not fit:", _info(offer))
+    _log.debug("%s %s", "fits:" if fits else "does not fit:", info(offer))
     return fits
-
-
-def _info(offer: Offer) -> GpuInfo:
-    gpu = offer.gpu
-    util = 100 if gpu.utilization_pct is None else gpu.utilization_pct
-    mib = 1024 * 1024
-    return GpuInfo(
-        device=gpu.index,
-        name=gpu.name or "",
-        util=util,
-        mem_util=util if gpu.memory_utilization_pct is None else gpu.memory_utilization_pct,
-        processes=_processes(offer) or 0,
-        mem_free=(choose.free_memory(gpu) or 0) * mib,
-        mem_used=(gpu.memory_used_mib or 0) * mib,
-        mem_total=(gpu.memory_total_mib or 0) * mib,
-        uuid=gpu.uuid or "",
-    )
-
-
-def _status(offer: Offer) -> dict[str, Any]:
-    gpu = offer.gpu
-    return {
-        "device": gpu.index,
-        "name": gpu.name,
-        "utilization": gpu.utilization_pct,
-        "mem_utilization": gpu.memory_utilization_pct,
-        "processes": _processes(offer),
-        "performance_state": _performance_state(gpu),
-        "power_usage": None if gpu.power_w is None else round(gpu.power_w * 1000),
-        "temperature": gpu.temperature_c,
-    }
-
-
-def _processes(offer: Offer) -> int | None:
-    """Count the processes on a GPU; whoever has only claimed it is not there yet."""
-    if offer.processes is None:
-        return None
-    return sum(not process.is_claim for process in offer.processes)
-
-
-def _performance_state(gpu: Gpu) -> int | None:
-    digits = (gpu.pstate or "").removeprefix("P")
-    return int(digits) if digits.isascii() and digits.isdigit() else None
 
 
 def _log_to_stderr() -> None:
