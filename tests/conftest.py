@@ -24,6 +24,7 @@ _FOREIGN = (
     "FORCE_COLOR",
     "WEBMON_STANDIN",
     "PYTHONUNBUFFERED",
+    "COLUMNS",
 )
 
 
