@@ -34,6 +34,7 @@ need busybox busybox
 need tcsh csh
 need fish fish
 need zsh zsh
+need jq jq
 need shellcheck shellcheck
 need procps ps
 [ -z "$missing" ] || echo "tests that need these are skipped; install them with: apt-get install$missing" >&2

@@ -39,7 +39,7 @@ def serve() -> Iterator[Callable[[Path], str]]:
 
         def start(folder: Path) -> str:
             server = stack.enter_context(Server(folder, "127.0.0.1", 0))
-            thread = threading.Thread(target=server.serve_forever)
+            thread = threading.Thread(target=server.serve_forever, args=(0.02,))
             thread.start()
             stack.callback(thread.join)
             stack.callback(server.shutdown)

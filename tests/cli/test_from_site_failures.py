@@ -68,7 +68,8 @@ def test_a_name_that_leads_nowhere(url, told):
 @pytest.mark.parametrize(
     "url",
     ["mon/gpus", "", "gpu07", "ftp://mon/", "file:///etc/passwd", "http://", "http:///x", "http://mon:x/",
-     "http://mon:70000/", "http://mon/\x1b[2J", "http://mon/ x", "http://[::1/", "javascript:alert(1)"],
+     "http://mon:70000/", "http://mon/\x1b[2J", "http://mon/ x", "http://[::1/", "javascript:alert(1)",
+     "http://me:secret@mon/"],
 )  # fmt: skip
 def test_what_is_no_address_is_a_mistake(url):
     """Exit 2; whatever it was, it is shown harmlessly."""

@@ -149,8 +149,8 @@ def test_a_host_that_is_gone_since_then_is_sshs_own_error(lab, tmp_path):
     assert (done.returncode, done.stdout) == (255, "")
 
 
-def test_a_terminal_that_is_closed_ends_the_command_there(lab):
-    """Who closes the window does not leave a program on the GPU."""
+def test_an_ssh_that_is_ended_ends_the_command_there(lab):
+    """Who ends it, or closes the window that it is in, does not leave a program on the GPU."""
     import signal
 
     ours, theirs = os.openpty()

@@ -47,12 +47,13 @@ def document_of(url: str) -> str:
     """Return where the snapshot is, for the address of any page at the top of the site."""
     try:
         parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
+        is_server = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
     except ValueError:  # the port is no number
-        is_address = None
-    if not is_address or re.search(r"[\s\x00-\x1f\x7f]", url):
+        is_server = False
+    if not is_server or not re.match("https?://", url, re.IGNORECASE) or re.search(r"[\s\x00-\x1f\x7f]", url):
         raise WishError(
-            f"{url!r} is no address of a site", "It starts with http:// or https://, and a host follows"
+            f"{url!r} is no address of a site",
+            "It starts with http:// or https://, and a host follows, without a login",
         )
     page = re.sub(r"[?#].*", "", url)
     return re.sub(r"/[^/]*\.(?:html|json)$", "", page).rstrip("/") + "/snapshot.json"
