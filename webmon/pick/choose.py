@@ -158,8 +158,8 @@ def ordered(offered: Iterable[Offer], order: Order, draw: Callable[[], bytes]) -
     return list(offered)
 
 
-def check_possible(wish: Wish, gpus: Sequence[Gpu]) -> None:
-    """Refuse a wish that this machine could not fulfil with all of its GPUs idle."""
+def check_possible(wish: Wish, gpus: Sequence[Gpu], matched: int = 0) -> None:
+    """Refuse a wish that this machine could not fulfil with all of its GPUs idle; `matched` fit it now."""
     wish.check()
     unknown = sorted(set(wish.devices) - {gpu.index for gpu in gpus})
     if unknown:
@@ -171,7 +171,7 @@ def check_possible(wish: Wish, gpus: Sequence[Gpu]) -> None:
         like += [f"with {wish.free_memory_mib / 1024:g} GiB"] if wish.free_memory_mib is not None else []
         which = f", {able} of them {' and '.join(like)}" if like else ""
         raise NeverEnough(
-            not_enough(wish, able).problem, f"This machine has {len(gpus)}{which}: it will never do"
+            not_enough(wish, matched).problem, f"This machine has {len(gpus)}{which}: it will never do"
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from webmon.availability import is_free
 from webmon.collect.here import look
-from webmon.errors import DataError
+from webmon.errors import DataError, NotEnough
 from webmon.pick import choose, claims, turns
 from webmon.pick.choose import Offer
 
@@ -91,10 +91,10 @@ def pick(
     wish.check()
     where = claims.folder() if claim else None
     snapshot = look(settings)
-    choose.check_possible(wish, snapshot.gpus)
     old = instead_of or Selection(())
     offered, own = _without_own_claims(choose.offers(snapshot), settings.free, _given - set(old.held))
     fitting = [offer for offer in offered if _fits(offer, wish, settings.free, suits)]
+    choose.check_possible(wish, snapshot.gpus, len(fitting))
     best = choose.ordered(fitting, wish.sort, lambda: os.urandom(8))
     if where is None:
         selection = _selection([offer.gpu for offer in best], {}, wish)
@@ -103,6 +103,9 @@ def pick(
     kept = ticket.wanted_before() if ticket else turns.wanted(where)
     with claims.picking(where):
         gpus = [offer.gpu for offer in best if offer.gpu.uuid not in kept]
+        if len(gpus) < wish.count <= len(best):
+            remedy = "The others are free, and wanted by who came first: `webmon wait` takes the next place"
+            raise NotEnough(choose.not_enough(wish, len(gpus)).problem, remedy)
         return _claimed(where, gpus, own, wish, old)
 
 

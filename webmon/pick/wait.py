@@ -73,8 +73,10 @@ def here_until(
 ) -> Selection:
     """Wait for GPUs of this machine: first come, first served."""
     wish.check()
-    gpus = look(settings).gpus
-    choose.check_possible(wish, gpus)
+    snapshot = look(settings)
+    gpus = snapshot.gpus
+    fitting = sum(choose.fits(offer, wish, settings.free) for offer in choose.offers(snapshot))
+    choose.check_possible(wish, gpus, fitting)
     wanted = {gpu.uuid for gpu in gpus if gpu.uuid and choose.could_fit(gpu, wish)}
     with ExitStack() as stack:
         ticket = stack.enter_context(Ticket(claims.folder(), sorted(wanted))) if claim else None
