@@ -56,11 +56,17 @@ def test_webmon_becomes_an_ssh_to_that_host(ssh, data):
     """With the GPUs in the environment of the command, there; standard output and exit code are ssh's own."""
     done, told = ssh("select", "--data", data, "--count", "2", "--", "python", "train.py", "--lr", "0.1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert told["argv"] == [
-        "--", "gpu07",
-        "exec env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,2 python train.py --lr 0.1",
-    ]  # fmt: skip
+    assert told["argv"][:-1] == ["-t", "gpu07"]
+    assert told["argv"][-1].startswith("exec sh -c ")
+    run = "env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,2 python train.py --lr 0.1"
+    assert told["argv"][-1].endswith(f" -- {run}")
     assert told["cuda"] is None
+
+
+def test_without_a_claim_it_is_the_command_alone(ssh, data):
+    """Nothing is locked there."""
+    _, told = ssh("select", "--data", data, "--no-claim", "-n", "A6000", "--", "./run", "it")
+    assert told["argv"][-1] == "exec env CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 ./run it"
 
 
 def test_with_uuids(ssh, data):
@@ -73,25 +79,32 @@ def test_on_a_terminal_it_asks_for_one_there(ssh, data):
     """`ssh -t`: Ctrl-C, and a connection that breaks, end the command too."""
     seen = on_a_screen("select", "--data", data, "-n", "A6000", "--", "top", program=WEBMON, PATH=ssh.path)
     assert (seen.code, seen.text) == (0, "")
-    assert json.loads(ssh.record.read_text())["argv"][:5] == ["-t", "-p", "2222", "--", "mixed"]
+    assert json.loads(ssh.record.read_text())["argv"][:4] == ["-t", "-p", "2222", "mixed"]
 
 
 @pytest.mark.parametrize(
     ("host", "reach"),
     [
-        ("mixed:2222", ["-p", "2222", "--", "mixed"]),
-        ("[fe80::1]:2222", ["-p", "2222", "--", "fe80::1"]),
-        ("[2001:db8::7]", ["--", "2001:db8::7"]),
-        ("192.0.2.7", ["--", "192.0.2.7"]),
-        ("-oProxyCommand=touch", ["--", "-oProxyCommand=touch"]),
+        ("mixed:2222", ["-t", "-p", "2222", "mixed"]),
+        ("[fe80::1]:2222", ["-t", "-p", "2222", "fe80::1"]),
+        ("[2001:db8::7]", ["-t", "2001:db8::7"]),
+        ("192.0.2.7", ["-t", "192.0.2.7"]),
     ],
 )
 def test_hosts_as_they_are_written(ssh, data, host, reach):
-    """With a port, IPv6 in brackets; a name that looks like an option stays a name."""
+    """With a port, IPv6 in brackets."""
     one_host(data, host)
     _, told = ssh("select", "--data", data, "-d", "1", "--", "true")
     assert told["argv"][:-1] == reach
     assert ssh("select", "--data", data, "-d", "1")[0].stdout == f"{host}:1\n"
+
+
+def test_a_name_that_looks_like_an_option_is_refused(ssh, data):
+    """A site may have been written by anybody."""
+    one_host(data, "-oProxyCommand=touch")
+    done, told = ssh("select", "--data", data, "--", "true")
+    assert (done.returncode, done.stdout, told) == (1, "", None)
+    assert done.stderr == "webmon: '-oProxyCommand=touch' is no name of a host\n"
 
 
 def test_the_machine_that_polls_itself_needs_no_ssh(ssh, data):
@@ -140,7 +153,7 @@ def test_wait_runs_it_there_too(ssh, data):
     """As select does."""
     done, told = ssh("wait", "--data", data, "-n", "A6000", "--", "./run.sh")
     assert done.returncode == 0
-    assert told["argv"][:3] == ["-p", "2222", "--"]
+    assert told["argv"][:3] == ["-t", "-p", "2222"]
 
 
 def test_without_ssh_it_says_so(data, tmp_path):

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from clusters_seen import A6000, card, cluster
@@ -173,3 +175,60 @@ def test_an_ssh_that_is_ended_ends_the_command_there(lab):
         process.wait()
         processes.kill(*processes.marked(mark))
         os.close(ours)
+
+
+@pytest.fixture
+def card_there(lab, tmp_path):
+    """A snapshot of one host with cards that no other test has; their claims are removed afterwards."""
+
+    def save(number):
+        own = tuple(f"GPU-{uuid4()}" for _ in range(number))
+        now = cluster().taken_at
+        cards = tuple(card("sh", index, A6000, 49140)._replace(uuid=uuid) for index, uuid in enumerate(own))
+        hosts = (Host("sh", status="up", last_seen=now),)
+        snapshot.save(tmp_path / "data", cluster()._replace(hosts=hosts, gpus=cards, processes=()), keep=3)
+        uuids.extend(own)
+        return tmp_path / "data"
+
+    uuids: list[str] = []
+    yield save
+    for folder in ("/run/lock", "/tmp"):
+        for uuid in uuids:
+            Path(folder, f"webmon-claim-{uuid}").unlink(missing_ok=True)
+
+
+def select_there(lab, data, *words):
+    return subprocess.Popen(
+        [*WEBMON, "select", "--data", data, "-q", *words],
+        text=True,
+        cwd=lab,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(PATH=f"{lab / 'bin'}:{os.environ['PATH']}"),
+    )
+
+
+def test_the_gpu_is_claimed_there(lab, card_there):
+    """Two who see the same snapshot don't get the same GPU; the claim ends with the command."""
+    data = card_there(1)
+    shown = ["sh", "-c", "echo on $CUDA_VISIBLE_DEVICES; read line"]
+    with select_there(lab, data, "--", *shown) as first:
+        assert first.stdout.readline() == "on 0\n"
+        with select_there(lab, data, "--", "echo", "mine too") as second:
+            out, said = second.communicate(timeout=60)
+        assert (second.returncode, out) == (1, "")
+        assert "webmon: somebody has just claimed this GPU: GPU-" in said
+        with select_there(lab, data, "--no-claim", "--", "echo", "all the same") as careless:
+            assert careless.communicate(timeout=60)[0] == "all the same\n"
+        first.communicate("\n", timeout=60)
+    assert first.returncode == 0
+    with select_there(lab, data, "--", "echo", "mine now") as third:
+        assert third.communicate(timeout=60)[0] == "mine now\n"
+
+
+def test_many_gpus_are_claimed_there(lab, card_there):
+    """As many as sh has descriptors for; the command runs on all."""
+    data = card_there(10)
+    with select_there(lab, data, "--count", "10", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES") as run:
+        assert run.communicate(timeout=60)[0] == "0,1,2,3,4,5,6,7,8,9\n"

@@ -12,7 +12,7 @@ from webmon.cli.listing import add_cluster_options, is_about_the_cluster, load_c
 from webmon.cli.options import add, count, devices, duration, memory, percentage, seconds, whole
 from webmon.config.glance import glance
 from webmon.errors import NotEnough, SiteError, WishError
-from webmon.pick import choose, cluster, here
+from webmon.pick import choose, cluster, here, remote
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -206,4 +206,7 @@ def _go_there(options: Namespace, host: str, gpus: Sequence[Gpu]) -> int:
         )
     if options.verbose:
         print(f"webmon: GPU {ids} of {host}", file=sys.stderr)
-    return become(cluster.remote_command(host, gpus, options.program, by_uuid=options.uuid), dict(os.environ))
+    return become(
+        remote.command(host, gpus, options.program, by_uuid=options.uuid, claim=not options.no_claim),
+        dict(os.environ),
+    )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 
 from webmon.errors import ConfigError, NeverEnough
-from webmon.model import ssh_arguments
 from webmon.pick import choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from webmon.availability import Rules
@@ -43,7 +41,6 @@ def load(url: str | None, data: Path | None, usual_data: Callable[[], Path | Non
 def pick(wish: Wish, snapshot: Snapshot, rules: Rules) -> tuple[str, tuple[Gpu, ...]]:
     """Pick as many GPUs as are wished for, all on one host; NotEnough if no host has them free."""
     wish.check()
-    _check_possible(wish, snapshot)
     fitting = [offer for offer in choose.offers(snapshot) if choose.fits(offer, wish, rules)]
     hosts: dict[str, list[Gpu]] = {}
     for offer in choose.ordered(fitting, wish.sort, lambda: os.urandom(8)):
@@ -53,48 +50,15 @@ def pick(wish: Wish, snapshot: Snapshot, rules: Rules) -> tuple[str, tuple[Gpu, 
             chosen = gpus[: wish.count]
             return host, tuple(sorted(chosen, key=lambda gpu: gpu.index))
     most = max((len(gpus) for gpus in hosts.values()), default=0)
+    _check_possible(wish, snapshot, most)
     raise choose.not_enough(wish, most)
 
 
-def _check_possible(wish: Wish, snapshot: Snapshot) -> None:
+def _check_possible(wish: Wish, snapshot: Snapshot, matched: int) -> None:
     by_host = snapshot.gpus_by_host()
     able = max((sum(choose.could_fit(gpu, wish) for gpu in gpus) for gpus in by_host.values()), default=0)
     if able < wish.count:
         raise NeverEnough(
-            choose.not_enough(wish, able).problem,
+            choose.not_enough(wish, matched).problem,
             f"None of {len(snapshot.hosts)} hosts has so many of them: it will never do",
         )
-
-
-def remote_command(
-    host: str, gpus: Sequence[Gpu], command: Sequence[str], *, by_uuid: bool = False
-) -> list[str]:
-    """Return the call of ssh that runs a command on some GPUs of a host, on a terminal if there is one."""
-    ids = ",".join((gpu.uuid or "") if by_uuid else str(gpu.index) for gpu in gpus)
-    program = ["env", "CUDA_DEVICE_ORDER=PCI_BUS_ID", f"CUDA_VISIBLE_DEVICES={ids}", *command]
-    reach = ssh_arguments(host)
-    if reach is None:
-        return program
-    # With a terminal there, Ctrl-C and a connection that breaks end the command too.
-    terminal = ["-t"] if os.isatty(0) else []
-    return [reach[0], *terminal, *reach[1:-1], "--", reach[-1], _line(program)]
-
-
-def _line(program: Sequence[str]) -> str:
-    """Return what any login shell runs as this very program."""
-    line = "exec " + " ".join(_quoted(word) for word in program)
-    if "\n" not in line:
-        return line
-    # No way to write a newline is the same in csh as in sh, so it travels in a form that needs no quotes.
-    from shlex import join
-
-    octal = "".join(f"\\0{byte:03o}" for byte in os.fsencode(join(program)))
-    return f"""exec sh -c 'eval "exec $(printf %b "$1")"' sh '{octal}'"""
-
-
-def _quoted(word: str) -> str:
-    """Quote a word so that sh, csh and fish read the same: they differ on what a backslash is in quotes."""
-    if re.fullmatch(r"[A-Za-z0-9_@+:,./-][A-Za-z0-9_@%+=:,./-]*", word):
-        return word
-    parts = re.split(r"([\\'!])", word)
-    return "".join(f"\\{part}" if part in ("\\", "'", "!") else f"'{part}'" for part in parts if part) or "''"
