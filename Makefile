@@ -25,7 +25,7 @@ PURE := $(PURE),$(subst $() ,$(comma),$(patsubst %,webmon/collect/%.py,assemble 
 	owners parse privacy probe process_rows sections))
 
 test: $(VENV)/.installed-dev system-packages ## the whole suite, with real sshd, nginx and Chromium
-	@$(RUN)/pytest $(or $(ARGS),--cov --cov-report=)
+	@$(RUN)/pytest $(or $(ARGS),-n 2 --dist loadfile --cov --cov-report=)
 	@$(if $(ARGS),,$(RUN)/coverage report --show-missing --fail-under=100 --include="$(PURE)")
 
 lint: $(VENV)/.installed-dev ## ruff, mypy, import-linter

@@ -77,7 +77,7 @@ def test_the_lines_of_the_readme_work(machine):
     assert done.returncode == 0, done.stderr
     assert told[0] == told[2] == "python train.py"
     assert re.fullmatch(r"CUDA_VISIBLE_DEVICES=[0-3],[0-3]", told[1])
-    assert told[4].startswith("ssh -p 2222 -- mixed exec env CUDA_DEVICE_ORDER=PCI_BUS_ID")
+    assert re.match(r"ssh -t -p 2222 mixed exec sh -c .* -- env CUDA_DEVICE_ORDER=PCI_BUS_ID", told[4])
 
 
 def test_all_free_cards_or_at_most_one(machine):
@@ -111,7 +111,9 @@ def test_the_states_are_those_of_the_json(machine):
 def test_what_runs_elsewhere_goes_through_ssh(machine):
     """`select --cluster -- nvidia-smi`."""
     told = typed(machine, examples("select")[-1])[1]
-    assert re.match(r"ssh (-p 2222 )?-- \w+ exec env CUDA_DEVICE_ORDER=PCI_BUS_ID .* nvidia-smi$", told[0])
+    assert re.match(
+        r"ssh -t (-p 2222 )?\w+ exec sh -c .* -- env CUDA_DEVICE_ORDER=PCI_BUS_ID .* nvidia-smi$", told[0]
+    )
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -119,9 +119,14 @@ case $r in
   } ;;
 esac;
 
-set --;
-for a in /run/lock/@CLAIM@* /tmp/@CLAIM@* "$WEBMON_CLAIMS"/@CLAIM@*; do
-  if [ -f "$a" ] && [ $# -lt @MAX_CLAIMS@ ]; then set -- "$@" "$a"; fi;
+case $WEBMON_CLAIMS in
+  "") set -- /run/lock/@CLAIM@* /tmp/@CLAIM@* ;;
+  *) set -- "$WEBMON_CLAIMS"/@CLAIM@* ;;
+esac;
+i=0;
+for a in "$@"; do
+  shift;
+  if [ -f "$a" ] && [ $i -lt @MAX_CLAIMS@ ]; then i=$((i+1)); set -- "$@" "$a"; fi;
 done;
 case $# in 0) ;; *) claims "$@" ;; esac;
 mark end;

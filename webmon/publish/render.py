@@ -46,6 +46,7 @@ def render(
     names = {name: published for name, (published, _) in assets.items()}
     # Assets first: whoever sees the new page finds what it names.
     files = [(published, content) for published, content in assets.values()]
+    files += [(path, text.encode("utf-8", "replace")) for path, text in tables(snapshot)]
     try:
         files += [
             (path, text.encode("utf-8", "replace"))
@@ -58,7 +59,6 @@ def render(
             f"a template in {site.templates} fails: {type(error).__name__}: {error}",
             "Compare it with the one in webmon's templates folder, or remove [site] templates",
         ) from error
-    files += [(path, text.encode("utf-8", "replace")) for path, text in tables(snapshot)]
     with storing(folder):
         for path, content in files:
             write_if_changed(folder / path, content)
