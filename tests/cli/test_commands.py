@@ -18,6 +18,15 @@ COMMANDS = (
 )  # fmt: skip
 
 
+def refused(*arguments):
+    """Check that a call is a mistake, told in one line, and return the line."""
+    done = webmon(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("webmon")
+    return line
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_examples(command):
     """--help ends with 0 and shows how the command is used."""
@@ -46,11 +55,28 @@ def test_help_lists_all_commands():
      ["serve", "--port", "x"], ["serve", "--port", "70000"], ["demo", "--every", "0"], ["fetch", "-q", "-v"]],
 )  # fmt: skip
 def test_mistyped_commands_and_options_are_errors(arguments):
-    """Exit 2, with a usage line, and no traceback."""
-    done = webmon(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "usage: webmon" in done.stderr
-    assert "Traceback" not in done.stderr
+    """Exit 2 and one line, which says where the help is."""
+    command = arguments[0] if arguments[0] in COMMANDS else ""
+    assert refused(*arguments).endswith(f" See `webmon {command}{' ' if command else ''}--help`")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["wait", "--util", "x"],
+         "webmon wait: argument -u/--util: 'x' is not a percentage (0 to 100). See `webmon wait --help`"),
+        (["lst"], "webmon: there is no command 'lst'; did you mean `list`? See `webmon --help`"),
+        (["gpu07"], "webmon: there is no command 'gpu07'. See `webmon --help`"),
+        ([""], "webmon: there is no command ''. See `webmon --help`"),
+        (["fetch", "--datta", "x"],
+         "webmon fetch: unrecognized arguments: --datta x; did you mean --data? See `webmon fetch --help`"),
+        (["fetch", "a\n\x1b[2Jb"],
+         "webmon fetch: unrecognized arguments: a��[2Jb. See `webmon fetch --help`"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_that_says_what_was_meant(arguments, line):
+    """Of the command that it is in; harmless, whatever was typed."""
+    assert refused(*arguments) == line
 
 
 def test_without_a_configuration_it_says_where_it_looked(tmp_path):

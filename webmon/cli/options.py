@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from webmon.cli.terminal import screen_width
+from webmon.cli.terminal import harmless, screen_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,13 +31,18 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Without abbreviated options: a mistyped one is an error."""
+    """Without abbreviated options: a mistyped one is an error, and an error is one line."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         """Set what all commands have alike."""
         kwargs.setdefault("allow_abbrev", False)
         kwargs.setdefault("formatter_class", _Help)
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line, as all errors are: the usage would push it off the screen."""
+        end = "" if message.endswith("?") else "."
+        self.exit(2, f"{self.prog}: {harmless(message)}{end} See `{self.prog} --help`\n")
 
 
 def add(

@@ -10,6 +10,7 @@ from webmon.cli.options import Parser
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
 # Where each command is at home: a module of this folder.
 _HOMES = {
@@ -32,27 +33,36 @@ _RUN_COMMANDS = ("select", "wait")
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    """Return the options of one call; exit 2 with a usage line if they make no sense."""
+    """Return the options of one call; exit 2 with one line if they make no sense."""
     if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version")):
         argv = ["list", *argv]  # the short form
+    elif argv[0] not in _HOMES and not argv[0].startswith("-"):
+        Parser(prog="webmon").error(f"there is no command {argv[0]!r}{_suggested(argv[0], _HOMES, '`{}`')}")
     program: list[str] | None = None
     if argv[0] in _RUN_COMMANDS and "--" in argv:
         end = argv.index("--")
         argv, program = argv[:end], argv[end + 1 :]
     options, unknown = build(argv[0]).parse_known_args(argv)
     if unknown:
-        options.parser.error(_unknown(unknown, options.parser))
+        options.parser.error(_unknown(unknown, options))
     options.program = program
     return options
 
 
-def _unknown(words: list[str], parser: argparse.ArgumentParser) -> str:
+def _unknown(words: list[str], options: argparse.Namespace) -> str:
     """Say what was not understood, and what may have been meant."""
+    # Without the dashes: they are alike in all options, and would make any two of them similar.
+    flags = [flag for action in options.parser._actions for flag in action.option_strings]  # noqa: SLF001
+    known = [flag.removeprefix("--") for flag in flags if flag.startswith("--")]
+    close = _suggested(words[0].partition("=")[0].lstrip("-"), known, "--{}")
+    return f"unrecognized arguments: {' '.join(words)}{close}"
+
+
+def _suggested(word: str, known: Iterable[str], form: str) -> str:
     from difflib import get_close_matches
 
-    known = [flag for action in parser._actions for flag in action.option_strings]  # noqa: SLF001
-    close = get_close_matches(words[0].partition("=")[0], known, 1)
-    return f"unrecognized arguments: {' '.join(words)}" + (f"; did you mean {close[0]}?" if close else "")
+    close = get_close_matches(word, known, 1, cutoff=0.7)
+    return f"; did you mean {form.format(close[0])}?" if close else ""
 
 
 def build(command: str | None = None) -> argparse.ArgumentParser:
