@@ -162,7 +162,8 @@ MIG = gpu(utilization_pct=None, memory_utilization_pct=None, mig_mode="Enabled")
 def test_a_card_in_parts_does_not_say_how_busy_it_is():
     """A MIG card is free while it is empty; nobody can tell whether it is below a limit."""
     assert is_picked(offer(MIG))
-    assert is_picked(offer(MIG), mem_util=0)
+    assert not is_picked(offer(MIG), mem_util=99)
+    assert is_picked(offer(gpu(memory_utilization_pct=None, utilization_pct=0)), mem_util=0)
     assert not is_picked(offer(MIG), util=50)
     assert not is_picked(offer(MIG._replace(memory_used_mib=9000)))
     assert not is_picked(offer(MIG, process()), processes=1)

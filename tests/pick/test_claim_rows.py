@@ -177,7 +177,7 @@ def test_a_claim_on_a_card_that_is_not_there_is_none():
     ("row", "owners", "names"),
     [
         (f"{A}, 815, 1024, python", [BOB], ["python"]),
-        (f"{A}, 900, 1024, python", [BOB, "900 1002 bob 5 python"], ["python"]),
+        (f"{A}, 900, 1024, python", [BOB, "900 1002 bob 5 python"], ["python", CLAIM]),
         (f"{A}, 900, 1024, python", [BOB, "900 1003 eve 5 python"], ["python", CLAIM]),
         (f"{A}, 900, 1024, python", [BOB], ["python", CLAIM]),
         (f"{A}, 900, 1024, python", [], ["python", CLAIM]),
@@ -185,8 +185,8 @@ def test_a_claim_on_a_card_that_is_not_there_is_none():
     ],
     ids=["itself", "its child", "somebody else", "a hidden one", "both hidden", "on another card"],
 )
-def test_a_claim_is_told_until_its_owner_is_at_work(row, owners, names):
-    """Then nvidia-smi tells of it, or of another process of that user; somebody else's does not count."""
+def test_a_claim_is_told_until_the_process_itself_is_there(row, owners, names):
+    """Then nvidia-smi tells of it; others do not count, whoever they are."""
     assert [process.name for process in processes([file(), lock()], [row], owners)] == names
 
 

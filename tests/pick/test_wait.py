@@ -93,7 +93,7 @@ def test_what_can_never_be_is_not_waited_for(machine, wish, code):
     desk = machine({"gpus": [in_use(0), gpu(1)], "processes": []})
     done = desk.webmon("wait", *wish, timeout=30)
     assert (done.returncode, done.stdout) == (code, "")
-    assert done.stderr.startswith(("webmon: ", "usage: "))
+    assert done.stderr.startswith(("webmon: ", "webmon wait: "))
     assert desk.tickets() == []
 
 
@@ -187,5 +187,6 @@ def test_waiting_costs_next_to_nothing(machine):
     second = desk.start("wait", "--every", "0.2", "--timeout", "1", "--", sys.executable, "-c", "")
     second.wait()
     assert second.returncode == 124
-    # Two looks of the first, one of the second to see what there is; each asks for GPUs and for processes.
-    assert desk.calls() <= 6
+    # Two looks of the first, one of the second to see what there is, and one in six of those that are due;
+    # each asks for GPUs and for processes.
+    assert desk.calls() <= 8

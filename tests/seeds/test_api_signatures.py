@@ -36,7 +36,7 @@ def shown(function):
         (
             "select",
             [],
-            ["count=1", "*name=None", "*devices=()", "*util=None", "*mem_util=None", "*processes=None",
+            ["count=1", "*name=None", "*devices=None", "*util=None", "*mem_util=None", "*processes=None",
              "*free_memory_mib=None", "*sort='random'", "*claim=True"],
         ),
         ("snapshot", [], ["url=None", "*data=None", "*config=None"]),

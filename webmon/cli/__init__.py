@@ -25,7 +25,8 @@ class _Terminated(BaseException):
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:  # a command that we become would not ignore it
+        signal.signal(signal.SIGTERM, _terminate)
     _open_missing_streams()
     try:
         code = _run(sys.argv[1:] if argv is None else argv)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from webmon import __version__
@@ -28,6 +29,9 @@ _HOMES = {
     "demo": "trial",
 }
 
+# What follows these is their value, even if a command is called the same.
+_WITH_VALUE = ("-c", "--config", "--from", "--data", "--filter", "--sort")
+
 # These run a command of the user's, which stands after `--`.
 _RUN_COMMANDS = ("select", "wait")
 
@@ -35,6 +39,7 @@ _RUN_COMMANDS = ("select", "wait")
 def parse(argv: list[str]) -> argparse.Namespace:
     """Return the options of one call; exit 2 with one line if they make no sense."""
     if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version")):
+        _check_order(argv)
         argv = ["list", *argv]  # the short form
     elif argv[0] not in _HOMES and not argv[0].startswith("-"):
         Parser(prog="webmon").error(f"there is no command {argv[0]!r}{_suggested(argv[0], _HOMES, '`{}`')}")
@@ -49,13 +54,23 @@ def parse(argv: list[str]) -> argparse.Namespace:
     return options
 
 
+def _check_order(argv: list[str]) -> None:
+    """Refuse `webmon -q select`: it would list, and take the command for a host."""
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    for before, word in pairwise(words):
+        if word in _HOMES and before not in _WITH_VALUE:
+            Parser(prog="webmon").error(f"options come after the command: `webmon {word} {words[0]} …`")
+
+
 def _unknown(words: list[str], options: argparse.Namespace) -> str:
     """Say what was not understood, and what may have been meant."""
     # Without the dashes: they are alike in all options, and would make any two of them similar.
     flags = [flag for action in options.parser._actions for flag in action.option_strings]  # noqa: SLF001
     known = [flag.removeprefix("--") for flag in flags if flag.startswith("--")]
-    close = _suggested(words[0].partition("=")[0].lstrip("-"), known, "--{}")
-    return f"unrecognized arguments: {' '.join(words)}{close}"
+    hint = _suggested(words[0].partition("=")[0].lstrip("-"), known, "--{}")
+    if not hint and options.command in _RUN_COMMANDS:
+        hint = "; the options of a command of your own come after `--`"
+    return f"unrecognized arguments: {' '.join(words)}{hint}"
 
 
 def _suggested(word: str, known: Iterable[str], form: str) -> str:

@@ -189,7 +189,7 @@ def _go(options: Namespace, selection: here.Selection) -> int:
     if options.verbose:
         print(f"webmon: GPU {ids}", file=sys.stderr)
     environment = {**os.environ, **selection.environment, "CUDA_VISIBLE_DEVICES": ids}
-    return become(options.program, environment, keep=selection.claims)
+    return become(options.program, environment, keep=selection.held.values())
 
 
 def _go_there(options: Namespace, host: str, gpus: Sequence[Gpu]) -> int:

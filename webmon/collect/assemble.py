@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from webmon.availability import Rules, is_idle, state_of, users_of
+from webmon.availability import Rules, is_idle, is_ignored, state_of, users_of
 from webmon.collect.clean import clean
 from webmon.errors import HostError
 from webmon.model import Gpu, Host, Process, Reading, Snapshot
@@ -107,8 +107,9 @@ def _judged(
     if not measured:
         # It answered, but not for its GPUs (no driver …): the cards that it had are still there.
         return [_unread(gpu) for gpu in past.gpus], []
+    processes = None if reading.processes is None else _with_claims_that_tell(reading.processes, rules)
     by_gpu: dict[str | None, list[Process]] = {}
-    for process in reading.processes or ():
+    for process in processes or ():
         by_gpu.setdefault(process.gpu_uuid, []).append(process)
     # A process that names no GPU of this host may be on any of them.
     uuids = {gpu.uuid for gpu in measured}
@@ -118,7 +119,7 @@ def _judged(
     }
     gpus: list[Gpu] = []
     for gpu in measured:
-        on_it = None if reading.processes is None else [*by_gpu.get(gpu.uuid, ()), *strays]
+        on_it = None if processes is None else [*by_gpu.get(gpu.uuid, ()), *strays]
         idle_since = (idle_before.get(gpu.uuid) or now) if is_idle(gpu, on_it, rules) else None
         state = state_of(gpu, on_it, rules, now=now, idle_since=idle_since)
         users = users_of(by_gpu.get(gpu.uuid, ()), rules)
@@ -129,7 +130,21 @@ def _judged(
                 users=tuple(sorted({privacy.user(user) for user in users})),
             )
         )
-    return gpus, [privacy.process(process) for process in reading.processes or ()]
+    return gpus, [privacy.process(process) for process in processes or ()]
+
+
+def _with_claims_that_tell(processes: Sequence[Process], rules: Rules) -> list[Process]:
+    """Leave out the claims of users who are at work on their GPU already: that says enough."""
+    at_work = {
+        (process.gpu_uuid, process.user)
+        for process in processes
+        if process.user is not None and not process.is_claim and not is_ignored(process, rules)
+    }
+    return [
+        process
+        for process in processes
+        if not process.is_claim or (process.gpu_uuid, process.user) not in at_work
+    ]
 
 
 def _identified(measured: Sequence[Gpu], before: Sequence[Gpu]) -> list[Gpu]:

@@ -81,16 +81,11 @@ class _Known:
 
 
 def _claims(sections: list[Section], known: _Known, processes: list[Process]) -> list[Process]:
-    """Return a process for each claim whose owner is not on the GPU yet."""
+    """Return a process for each claim that is not on the GPU itself."""
     lines = [line for section in sections if section.name == "claims" for line in section.lines]
     claims = [known.process(uuid, pid) for uuid, pid in claim_rows.read(lines) if uuid in known.index]
     present = {(process.gpu_uuid, process.pid) for process in processes}
-    at_work = {(process.gpu_uuid, process.user) for process in processes if process.user is not None}
-    return [
-        claim._replace(name=CLAIM)
-        for claim in claims
-        if (claim.gpu_uuid, claim.pid) not in present and (claim.gpu_uuid, claim.user) not in at_work
-    ]
+    return [claim._replace(name=CLAIM) for claim in claims if (claim.gpu_uuid, claim.pid) not in present]
 
 
 def _is_row(values: list[str]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webmon.availability import Rules
@@ -12,8 +11,6 @@ from webmon.config.paths import expanded, usual_places
 if TYPE_CHECKING:
     from pathlib import Path
 
-# A config.ini in the current folder may well be another program's.
-_OURS = re.compile(r"^\s*\[common\][^\[]*?^\s*hosts\s*=", re.MULTILINE | re.DOTALL)
 
 _RULES = Rules()
 
@@ -60,7 +57,7 @@ def glance(given: str | None = None) -> Glance:
 
 
 def _found() -> str | None:
-    """Return the first configuration in the usual places, passing over one that is not webmon's."""
+    """Return the first configuration in the usual places; what is not webmon's, or a stranger's, is none."""
     for place in usual_places():
         if os.path.isfile(place) and (os.path.isabs(place) or _is_ours(place)):
             return place
@@ -68,8 +65,23 @@ def _found() -> str | None:
 
 
 def _is_ours(path: str) -> bool:
+    """Tell whether a config.ini in the current folder is meant: it may be another program's.
+
+    What it names as nvidia_smi is run, so it has to belong to this user, or to root.
+    """
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return _OURS.search(file.read(1_000_000)) is not None
+            about = os.fstat(file.fileno())
+            if about.st_uid not in (0, os.geteuid()) or about.st_mode & 0o002:
+                return False
+            lines = file.read(1_000_000).splitlines()
     except OSError:
         return False
+    section = ""
+    for line in lines:
+        text = line.strip()
+        if text.startswith("["):
+            section = text[1:].partition("]")[0].strip()
+        elif section == "common" and text.partition("=")[0].strip() == "hosts":
+            return True
+    return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,9 @@ _log = logging.getLogger("gpuselect")
 
 # What `gpuselect` has picked for this process last, if anything.
 _held: list[Selection] = []
+
+# One thread picks at a time: which claims are whose is told by the process.
+_picking = threading.Lock()
 
 
 class ClusterSnapshot(Snapshot):
@@ -94,9 +98,9 @@ def gpuselect(  # noqa: PLR0913, PLR0917 - gpuselect's own signature
     Thresholds are inclusive. `selector` stands in for every filter but `count`. Too few: NotEnough, or
     `""` with `silent`, and nothing changes. The GPUs are claimed until this process ends, or picks others.
     """
-    ids = () if devices is None else (devices,) if isinstance(devices, int) else tuple(devices)
+    ids = _ids(devices)
     wish = choose.Wish(
-        count=max(count, len(set(ids))) if count > 0 else count,
+        count=max(count, len(set(ids))) if isinstance(count, int) and count > 0 else count,
         name=name,
         devices=ids,
         util=util,
@@ -112,15 +116,16 @@ def gpuselect(  # noqa: PLR0913, PLR0917 - gpuselect's own signature
     else:
         suits = _judged_by_selector(selector)
         wish = choose.Wish(count=count)  # nothing else of it counts
-    before = _held[0] if _held else None
-    try:
-        selection = here.pick(wish, settings, claim=claim, suits=suits, instead_of=before)
-    except NotEnough as error:
-        _log.debug("%s", error)
-        if silent:
-            return ""
-        raise
-    _held[:] = [selection]
+    with _picking:
+        before = next((held for held in _held if held.pid == os.getpid()), None)  # a parent's is not ours
+        try:
+            selection = here.pick(wish, settings, claim=claim, suits=suits, instead_of=before)
+        except NotEnough as error:
+            _log.debug("%s", error)
+            if silent:
+                return ""
+            raise
+        _held[:] = [selection]
     if set_cvd:
         os.environ.update(selection.environment)
     _log.debug("CUDA_VISIBLE_DEVICES=%s", selection.ids)
@@ -141,7 +146,7 @@ def select(  # noqa: PLR0913 - what one may wish for
     count: int = 1,
     *,
     name: str | None = None,
-    devices: Iterable[int] = (),
+    devices: int | Iterable[int] | None = None,
     util: float | None = None,
     mem_util: float | None = None,
     processes: int | None = None,
@@ -154,8 +159,14 @@ def select(  # noqa: PLR0913 - what one may wish for
     The claims last until the selection's `release`, the end of a `with` block, or of this process.
     Nothing is set: `os.environ.update(selection.environment)` does that.
     """
-    wish = choose.Wish(count, name, tuple(devices), util, mem_util, processes, free_memory_mib, sort=sort)
-    return here.pick(wish, glance(), claim=claim)
+    ids = _ids(devices)
+    wish = choose.Wish(count, name, ids, util, mem_util, processes, free_memory_mib, sort=sort)
+    with _picking:
+        return here.pick(wish, glance(), claim=claim)
+
+
+def _ids(devices: int | Iterable[int] | None) -> tuple[int, ...]:
+    return () if devices is None else (devices,) if isinstance(devices, int) else tuple(devices)
 
 
 def snapshot(

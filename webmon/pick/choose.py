@@ -45,20 +45,32 @@ class Wish(NamedTuple):
 
     def check(self) -> None:
         """Refuse what makes no sense."""
+        self._check_types()
         if self.count < 1:
             raise WishError(f"{self.count} GPUs can't be picked", "Ask for at least one")
         if self.devices and self.name is not None:
             raise WishError(
                 "Use only one of 'devices' and 'name'", "Devices say which GPUs, a name which model"
             )
-        limits = (self.util, self.mem_util, self.processes, self.free_memory_mib)
-        if any(limit is not None and limit < 0 for limit in limits) or any(id_ < 0 for id_ in self.devices):
+        limits = (self.util, self.mem_util, self.processes, self.free_memory_mib, *self.devices)
+        if any(limit is not None and not limit >= 0 for limit in limits):
             raise WishError("Utilization, memory, process counts and devices are 0 or more")
         if self.devices and self.count > len(set(self.devices)):
             raise WishError(
                 f"{self.count} GPUs can't be picked from the {len(set(self.devices))} named",
                 "Name more devices, or ask for fewer",
             )
+
+    def _check_types(self) -> None:
+        whole = (self.count, self.processes or 0, self.free_memory_mib or 0, *self.devices)
+        if any(not isinstance(number, int) or isinstance(number, bool) for number in whole):
+            raise WishError("A count, devices, processes and MiB are whole numbers")
+        if any(not isinstance(share, int | float) for share in (self.util or 0, self.mem_util or 0)):
+            raise WishError("A utilization is a number")
+        if self.name is not None and not isinstance(self.name, str):
+            raise WishError("A name is a text")
+        if self.sort not in ORDERS:
+            raise WishError(f"{self.sort!r} is no order", f"It can be: {', '.join(ORDERS)}")
 
 
 def offers(snapshot: Snapshot) -> list[Offer]:
@@ -119,19 +131,26 @@ def _is_meant(gpu: Gpu, wish: Wish) -> bool:
 
 
 def _is_quiet(gpu: Gpu, processes: Sequence[Process], wish: Wish, rules: Rules) -> bool:
-    if wish.mem_util is not None and (gpu.memory_utilization_pct or 0) > wish.mem_util:
+    if wish.mem_util is not None and memory_utilization(gpu) > wish.mem_util:
         return False
     if wish.util is None and wish.max_used_pct is None and not wish.processes:
         return gpu.state == "free"
     if wish.max_used_pct is not None:
         rules = rules._replace(max_memory_pct=wish.max_used_pct)
-    using = in_use_by(processes, rules)
+    # On a free card there are none but ignored ones, though their names may not have been stored.
+    using = 0 if gpu.state == "free" else in_use_by(processes, rules)
     if using > (wish.processes or 0) or (not using and not memory_is_free(gpu, rules)):
         return False
     if gpu.utilization_pct == 100 and not processes and is_idle(gpu, processes, rules):
         return True  # it has just been woken
     limit = rules.max_utilization_pct if wish.util is None else wish.util
     return gpu.utilization_pct is not None and gpu.utilization_pct <= limit
+
+
+def memory_utilization(gpu: Gpu) -> int:
+    """Return it in %; a card that does not say counts by its utilization, and as 100 without that."""
+    known = (gpu.memory_utilization_pct, gpu.utilization_pct)
+    return next((share for share in known if share is not None), 100)
 
 
 def free_memory(gpu: Gpu) -> int | None:
@@ -175,6 +194,15 @@ def check_possible(wish: Wish, gpus: Sequence[Gpu], matched: int = 0) -> None:
         )
 
 
-def not_enough(wish: Wish, matched: int) -> NotEnough:
+def reserved(offered: Sequence[Offer], ahead: Iterable[Wish], rules: Rules) -> set[str | None]:
+    """Return the GPUs that belong to those who came first: to each as many as fit, and as are wished for."""
+    kept: set[str | None] = set()
+    for wish in ahead:
+        fitting = [o.gpu.uuid for o in offered if o.gpu.uuid not in kept and fits(o, wish, rules)]
+        kept.update(fitting[: wish.count])
+    return kept
+
+
+def not_enough(wish: Wish, matched: int, why: str | None = None) -> NotEnough:
     """Return the error for a wish that can't be fulfilled now."""
-    return NotEnough(f"Requested {wish.count} GPUs, but {matched} matched filters")
+    return NotEnough(f"Requested {wish.count} GPUs, but {matched} matched filters", why or "")

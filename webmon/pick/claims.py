@@ -17,7 +17,7 @@ from webmon.collect.probe import CLAIM_FILE
 from webmon.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
 # Where every user may write and nobody may remove what is another's. /run/lock is never tidied up.
 _SHARED_FOLDERS = ("/run/lock", "/tmp")  # noqa: S108 - sticky, and checked to be
@@ -32,6 +32,8 @@ _PICKING_PATIENCE_S = 3.0
 def folder() -> str:
     """Return the folder of the claims; it has to be the same one for all users of a machine."""
     given = os.environ.get("WEBMON_CLAIMS")
+    if given and not os.path.isabs(given):
+        raise DataError(f"$WEBMON_CLAIMS is {given!r}", "Write it in full: it has to start with /")
     for path in (given,) if given else _SHARED_FOLDERS:
         try:
             mode = os.stat(path).st_mode
@@ -47,7 +49,7 @@ def folder() -> str:
 
 def claim(where: str, uuid: str) -> int | None:
     """Return the descriptor that holds the claim on this GPU; None if somebody else has it."""
-    path = os.path.join(where, CLAIM_FILE + "".join(char for char in uuid if char.isalnum() or char == "-"))
+    path = _path(where, uuid)
     while True:
         descriptor = open_shared(path)
         if not _lock(descriptor):
@@ -56,6 +58,31 @@ def claim(where: str, uuid: str) -> int | None:
         if is_still(path, descriptor):
             return descriptor
         os.close(descriptor)  # somebody has removed the file in between
+
+
+def inherited(where: str, uuid: str, but: Container[int]) -> int | None:
+    """Return a descriptor of this process that holds the claim on this GPU since it began; None if none does.
+
+    Those that this process has opened itself, `but`, are not meant.
+    """
+    path = _path(where, uuid)
+    for name in os.listdir("/proc/self/fd"):
+        descriptor = int(name)
+        try:
+            if descriptor not in but and is_still(path, descriptor) and _lock(descriptor):
+                return descriptor
+        except OSError:
+            continue  # it was that of the listing
+    return None
+
+
+def release(descriptor: int) -> None:
+    """Give a claim up, also where a child of this process still has the file open."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _path(where: str, uuid: str) -> str:
+    return os.path.join(where, CLAIM_FILE + "".join(char for char in uuid if char.isalnum() or char == "-"))
 
 
 @contextmanager

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Self
 
 from webmon.availability import is_free
 from webmon.collect.here import look
-from webmon.errors import DataError, NotEnough
+from webmon.errors import DataError
 from webmon.pick import choose, claims, turns
 from webmon.pick.choose import Offer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from webmon.availability import Rules
     from webmon.config.glance import Glance
@@ -21,26 +21,24 @@ if TYPE_CHECKING:
     from webmon.pick.turns import Ticket
 
 
-# The GPUs that selections of this process hold: it must not give itself one of them twice.
-_given: set[str] = set()
+# The descriptors that hold the claims of this process's selections; and the GPUs that it was given when it
+# began, and has given to a selection. None of them is given twice.
+_live: set[int] = set()
+_passed_on: set[str] = set()
 
 
 class Selection:
     """The GPUs that were picked. Their claims last until they are released, or this process ends."""
 
-    def __init__(self, gpus: Sequence[Gpu], held: Mapping[str, int | None] | None = None) -> None:
-        """Take over the claims: uuid → the descriptor that holds it, None if this process began with it."""
+    def __init__(self, gpus: Sequence[Gpu], held: Mapping[str, int] | None = None) -> None:
+        """Take over the claims: uuid → the descriptor that holds it."""
         self.gpus = tuple(gpus)
         self.held = dict(held or {})
+        self.pid = os.getpid()
 
     def __repr__(self) -> str:
         """Return what was picked, for whoever looks."""
         return f"<Selection of GPU {self.ids}>"
-
-    @property
-    def claims(self) -> list[int]:
-        """Return the descriptors that hold the claims."""
-        return [descriptor for descriptor in self.held.values() if descriptor is not None]
 
     @property
     def ids(self) -> str:
@@ -61,9 +59,13 @@ class Selection:
         """Give the claims up."""
         while self.held:
             uuid, descriptor = self.held.popitem()
-            _given.discard(uuid)
-            if descriptor is not None:
-                os.close(descriptor)
+            # A copy of what this process began with is only closed, as is what a child has of its parent's.
+            if descriptor not in _live:
+                _passed_on.discard(uuid)
+            elif os.getpid() == self.pid:
+                claims.release(descriptor)
+            _live.discard(descriptor)
+            os.close(descriptor)
 
     def __enter__(self) -> Self:
         """Keep the claims for as long as the block lasts."""
@@ -91,89 +93,100 @@ def pick(
     wish.check()
     where = claims.folder() if claim else None
     snapshot = look(settings)
+    offered = choose.offers(snapshot)
     old = instead_of or Selection(())
-    offered, own = _without_own_claims(choose.offers(snapshot), settings.free, _given - set(old.held))
+    begun_with = _begun_with(where, offered)
+    offered = [
+        _unclaimed(offer, settings.free) if offer.gpu.uuid in {*begun_with, *old.held} else offer
+        for offer in offered
+    ]
     fitting = [offer for offer in offered if _fits(offer, wish, settings.free, suits)]
     choose.check_possible(wish, snapshot.gpus, len(fitting))
-    best = choose.ordered(fitting, wish.sort, lambda: os.urandom(8))
+    if len(fitting) < wish.count:
+        raise choose.not_enough(wish, len(fitting), why=snapshot.hosts[0].error)
+    best = [offer.gpu for offer in choose.ordered(fitting, wish.sort, lambda: os.urandom(8))]
     if where is None:
-        selection = _selection([offer.gpu for offer in best], {}, wish)
         old.release()
-        return selection
-    kept = ticket.wanted_before() if ticket else turns.wanted(where)
+        return Selection(_chosen(best, wish))
+    kept = choose.reserved(offered, ticket.ahead() if ticket else turns.ahead(where), settings.free)
+    gpus = [gpu for gpu in best if gpu.uuid not in kept]
+    if len(gpus) < wish.count:
+        why = "The others are free, and wanted by who came first: `webmon wait` takes the next place"
+        raise choose.not_enough(wish, len(gpus), why=why)
     with claims.picking(where):
-        gpus = [offer.gpu for offer in best if offer.gpu.uuid not in kept]
-        if len(gpus) < wish.count <= len(best):
-            remedy = "The others are free, and wanted by who came first: `webmon wait` takes the next place"
-            raise NotEnough(choose.not_enough(wish, len(gpus)).problem, remedy)
-        return _claimed(where, gpus, own, wish, old)
+        return _claimed(where, gpus, begun_with, wish, old)
 
 
 def _fits(offer: Offer, wish: Wish, rules: Rules, suits: Callable[[Offer], bool] | None) -> bool:
     return choose.fits(offer, wish, rules) if suits is None else choose.is_offered(offer) and suits(offer)
 
 
-def _without_own_claims(
-    offered: Sequence[Offer], rules: Rules, given: Container[str | None]
-) -> tuple[list[Offer], set[str | None]]:
-    """Leave out the claims of this very process, which `webmon select -- CMD` has become; name their GPUs.
-
-    The claims of those that it has `given` away already stay.
-    """
+def _begun_with(where: str | None, offered: Sequence[Offer]) -> dict[str, int]:
+    """Return the claims that this process began with, as what `webmon select -- CMD` has become."""
     me = os.getpid()
-    others: list[Offer] = []
-    own: set[str | None] = set()
+    found: dict[str, int] = {}
     for offer in offered:
-        claim = offer.claimed_by
-        if claim is not None and claim.pid == me and offer.gpu.uuid not in given:
-            own.add(offer.gpu.uuid)
-            processes = tuple(process for process in offer.processes or () if process is not claim)
-            state = "free" if is_free(offer.gpu, processes, rules) else offer.gpu.state
-            others.append(Offer(offer.gpu._replace(state=state), processes))
-        else:
-            others.append(offer)
-    return others, own
+        claim, uuid = offer.claimed_by, offer.gpu.uuid
+        if where is None or uuid is None or uuid in _passed_on:
+            continue
+        if claim is not None and claim.pid == me:
+            descriptor = claims.inherited(where, uuid, _live)
+            if descriptor is not None:
+                found[uuid] = descriptor
+    return found
+
+
+def _unclaimed(offer: Offer, rules: Rules) -> Offer:
+    """Return a GPU as it is without the claim, which is this process's own."""
+    processes = tuple(process for process in offer.processes or () if not process.is_claim)
+    state = "free" if is_free(offer.gpu, processes, rules) else offer.gpu.state
+    return Offer(offer.gpu._replace(state=state), processes)
 
 
 def _claimed(
-    where: str, gpus: Sequence[Gpu], own: Container[str | None], wish: Wish, old: Selection
+    where: str, gpus: Sequence[Gpu], begun_with: Mapping[str, int], wish: Wish, old: Selection
 ) -> Selection:
     got: list[Gpu] = []
-    held: dict[str, int | None] = {}
+    held: dict[str, int] = {}
     trouble: DataError | None = None
-    for gpu in gpus:
-        uuid = gpu.uuid or ""
-        if len(got) == wish.count:
-            break
-        if uuid not in old.held:
-            if uuid in _given:
-                continue  # another thread was quicker
-            try:
-                descriptor = None if uuid in own else claims.claim(where, uuid)
-            except DataError as error:
-                trouble = error  # one file that can't be used takes one GPU out, no more
-                continue
-            if descriptor is None and uuid not in own:
-                continue
-            held[uuid] = descriptor
-            _given.add(uuid)
-        got.append(gpu)
-    if len(got) < wish.count and trouble is not None:
+    try:
+        for gpu in gpus:
+            uuid = gpu.uuid or ""
+            if len(got) == wish.count:
+                break
+            if uuid not in old.held:
+                try:
+                    descriptor = _take(where, uuid, begun_with)
+                except DataError as error:
+                    trouble = error  # one file that can't be used takes one GPU out, no more
+                    continue
+                if descriptor is None:
+                    continue
+                held[uuid] = descriptor
+            got.append(gpu)
+        if len(got) < wish.count:
+            raise trouble or choose.not_enough(wish, len(got))
+    except BaseException:
         Selection((), held).release()
-        raise trouble
-    selection = _selection(got, held, wish)
+        raise
     for gpu in got:
         if gpu.uuid in old.held:
-            selection.held[gpu.uuid] = old.held.pop(gpu.uuid)
+            held[gpu.uuid] = old.held.pop(gpu.uuid)
     old.release()
-    return selection
+    return Selection(_chosen(got, wish), held)
 
 
-def _selection(gpus: Sequence[Gpu], held: Mapping[str, int | None], wish: Wish) -> Selection:
-    if len(gpus) < wish.count:
-        Selection((), held).release()
-        raise choose.not_enough(wish, len(gpus))
+def _take(where: str, uuid: str, begun_with: Mapping[str, int]) -> int | None:
+    """Return a descriptor that holds the claim on this GPU; None if somebody else has it."""
+    if uuid in begun_with:
+        _passed_on.add(uuid)
+        return os.dup(begun_with[uuid])
+    descriptor = claims.claim(where, uuid)
+    if descriptor is not None:
+        _live.add(descriptor)
+    return descriptor
+
+
+def _chosen(gpus: Sequence[Gpu], wish: Wish) -> Sequence[Gpu]:
     chosen = gpus[: wish.count]
-    if wish.sort == "random":
-        chosen = sorted(chosen, key=lambda gpu: gpu.index)
-    return Selection(chosen, held)
+    return sorted(chosen, key=lambda gpu: gpu.index) if wish.sort == "random" else chosen

@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     from webmon.model import Gpu
 
 # Nothing of webmon is installed there. This claims the GPUs as `pick.claims` does, with flock(1) where the
-# host has it, and becomes the command, which keeps the locks. As descriptors go by one digit in sh, the
-# eighth GPU and those after it are not claimed; whoever wants as many finds the first ones taken.
+# host has it, and becomes the command, which keeps the locks. In sh a descriptor has one digit, which is
+# enough for seven GPUs; bash knows more.
 _CLAIM = (
-    "d=/tmp; if [ -k /run/lock ] && [ -w /run/lock ]; then d=/run/lock; fi; n=3; "
+    'd=$WEBMON_CLAIMS; n=3; m=9; if [ -n "$BASH_VERSION" ]; then n=20; m=250; fi; '
+    'if [ -n "$d" ]; then :; elif [ -k /run/lock ] && [ -w /run/lock ]; then d=/run/lock; else d=/tmp; fi; '
     'until [ "$1" = -- ]; do f=$d/@FILE@$1; shift; '
     'if [ -e "$f" ]; then :; else (umask 222; set -C; : > "$f") 2>/dev/null; fi; '
-    'if [ $n -le 9 ] && [ -f "$f" ] && [ -r "$f" ] && command -v flock >/dev/null; then '
-    'eval "exec $n<$f"; flock -n $n 2>/dev/null; '
+    'if [ $n -le $m ] && [ -f "$f" ] && [ -r "$f" ] && command -v flock >/dev/null; then '
+    r'eval "exec $n<"\$f""; flock -n $n 2>/dev/null; '
     'if [ $? = 1 ]; then echo "webmon: somebody has just claimed this GPU: ${f##*@FILE@}" >&2; exit 1; fi; '
     'n=$((n+1)); fi; done; shift; exec "$@"'
 ).replace("@FILE@", CLAIM_FILE)
+_IN_BASH = 's=$1; shift; if command -v bash >/dev/null; then exec bash -c "$s" "$@"; fi; exec sh -c "$s" "$@"'
+_ENOUGH_FOR_SH = 7
 
 
 def command(
@@ -38,11 +41,12 @@ def command(
     # The names of the files: a site may have been written by anybody.
     uuids = [gpu.uuid for gpu in gpus if re.fullmatch(r"GPU-[0-9A-Za-z-]{1,64}", gpu.uuid or "")]
     if claim:
-        words = ["sh", "-c", _CLAIM, "webmon", *map(str, uuids), "--", *words]
+        shell = ["sh", "-c", _CLAIM] if len(uuids) <= _ENOUGH_FOR_SH else ["sh", "-c", _IN_BASH, "sh", _CLAIM]
+        words = [*shell, "webmon", *map(str, uuids), "--", *words]
     reach = ssh_arguments(host)
     if reach is None:
         return words
-    if reach[-1].startswith("-"):
+    if not re.fullmatch(r"[A-Za-z0-9._:%@][A-Za-z0-9._:%@-]*", reach[-1]):
         raise SiteError(f"{reach[-1]!r} is no name of a host")
     # With a terminal there, Ctrl-C and a connection that breaks end the command too.
     return [reach[0], "-t", *reach[1:], _line(words)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
@@ -12,11 +11,13 @@ from webmon.errors import SiteError, WishError
 from webmon.store.document import from_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webmon.model import Snapshot
 
 # For so long a server may be silent, and for so long all of it may take.
 _SILENT_S = 15.0
-_ALL_S = 60.0
+ALL_S = 60.0
 
 # Enough for more than 100,000 GPUs.
 _MAX_MIB = 64
@@ -30,10 +31,10 @@ class _Stream(Protocol):
     def read1(self, size: int) -> bytes: ...
 
 
-def snapshot_of(url: str) -> Snapshot:
+def snapshot_of(url: str, *, within: float = ALL_S) -> Snapshot:
     """Return the snapshot that a site publishes; SiteError says what is wrong with it."""
     address = document_of(url)
-    content = _get(address)
+    content = _get_within(within, address)
     try:
         return from_json(content, clean)
     except (ValueError, RecursionError) as error:
@@ -59,17 +60,42 @@ def document_of(url: str) -> str:
     return re.sub(r"/[^/]*\.(?:html|json)$", "", page).rstrip("/") + "/snapshot.json"
 
 
-def _get(address: str) -> bytes:
+def _get_within(limit: float, address: str) -> bytes:
+    """Fetch a file of the site, but wait no longer than this for it, whatever it is that takes so long.
+
+    A timeout of a socket begins anew with every byte, and looking up a name knows none: only a thread
+    that nobody waits for can be left in the middle of that.
+    """
+    import threading
+    from concurrent.futures import Future
+
+    content: Future[bytes] = Future()
+    given_up = threading.Event()
+
+    def fetch() -> None:
+        try:
+            content.set_result(_get(address, given_up.is_set))
+        except BaseException as error:  # noqa: BLE001 - it goes to whoever waits
+            content.set_exception(error)
+
+    threading.Thread(target=fetch, daemon=True).start()
+    try:
+        return content.result(limit)
+    except TimeoutError:
+        given_up.set()
+        raise SiteError(f"{address} can't be read: it takes longer than {limit:g} s", _IS_IT_RIGHT) from None
+
+
+def _get(address: str, is_given_up: Callable[[], bool]) -> bytes:
     """Fetch a file of the site; many megabytes of JSON travel as a tenth of them."""
     import http.client
     import urllib.error
     import urllib.request
 
-    deadline = time.monotonic() + _ALL_S
     request = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})  # noqa: S310 - http(s), see above
     try:
         with urllib.request.urlopen(request, timeout=_SILENT_S) as answer:  # noqa: S310
-            content = _read(answer, deadline)
+            content = _read(answer, is_given_up)
             return _unpacked(content) if answer.headers.get("Content-Encoding") == "gzip" else content
     except urllib.error.HTTPError as error:
         error.close()
@@ -78,14 +104,14 @@ def _get(address: str) -> bytes:
         raise SiteError(f"{address} can't be read: {_shown(error)}", _IS_IT_RIGHT) from None
 
 
-def _read(answer: _Stream, deadline: float) -> bytes:
+def _read(answer: _Stream, is_given_up: Callable[[], bool]) -> bytes:
     content = bytearray()
     while chunk := answer.read1(_CHUNK_BYTES):
         content += chunk
         if len(content) > _MAX_BYTES:
             raise ValueError(f"it is larger than {_MAX_MIB} MiB")
-        if time.monotonic() > deadline:
-            raise ValueError(f"it takes longer than {_ALL_S:g} s")
+        if is_given_up():
+            raise ValueError("nobody waits for it any more")
     return bytes(content)
 
 
