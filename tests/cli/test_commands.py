@@ -79,6 +79,52 @@ def test_a_mistake_is_one_line_that_says_what_was_meant(arguments, line):
     assert refused(*arguments) == line
 
 
+@pytest.mark.parametrize("command", ["select", "wait"])
+@pytest.mark.parametrize(
+    "arguments", [["--lr", "2"], ["--lr=2"], ["python", "train.py", "--lr", "2"], ["--lr", "--", "true"]]
+)
+def test_an_option_of_the_users_own_command_is_not_taken_for_one_of_ours(command, arguments):
+    """No option of webmon's is suggested that is not much like it; where it belongs is said."""
+    line = refused(command, *arguments)
+    assert "did you mean" not in line
+    assert "--lr" in line
+    assert "the options of a command of your own come after `--`. See" in line
+
+
+def test_what_runs_no_command_says_nothing_of_its_options():
+    """`list` has no `--`."""
+    assert refused("list", "--lr").startswith("webmon list: unrecognized arguments: --lr. See")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["-q", "select", "--", "true"], "select -q"),
+        (["-v", "list"], "list -v"),
+        (["-c", "x", "fetch"], "fetch -c"),
+        (["--cluster", "-q", "available"], "available --cluster"),
+        (["--filter", "list", "wait"], "wait --filter"),
+    ],
+)
+def test_options_before_the_command_are_a_mistake(arguments, told):
+    """They are not taken for the short form of `list`, with the command as a host."""
+    line = f"webmon: options come after the command: `webmon {told} …`. See `webmon --help`"
+    assert refused(*arguments) == line
+
+
+def test_the_short_form_takes_options(data, tmp_path):
+    """Where a value is called as a command is, too; what stands after `--` is none."""
+    listed = webmon("list", "--data", data).stdout
+    assert listed
+    (tmp_path / "list").symlink_to(data)
+    for arguments in (["--data", data], ["--data", "list"], ["--data=list"], ["--data", data, "--", "*"]):
+        assert webmon(*arguments, cwd=tmp_path).stdout == listed
+    done = webmon("--data", data, "--filter", "list")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "webmon: no GPU matches")
+    done = webmon("--data", data, "--", "list")
+    assert "there is no host 'list' in the snapshot" in done.stderr
+
+
 def test_without_a_configuration_it_says_where_it_looked(tmp_path):
     """And what to do."""
     done = webmon("fetch", cwd=tmp_path)
