@@ -14,6 +14,8 @@ from servers.command import WEBMON, webmon
 from servers.hostile import Hostile
 from servers.nginx import Nginx
 
+from webmon.errors import SiteError
+from webmon.pick.site import snapshot_of
 from webmon.store import document
 
 WHOLE = document.to_json(cluster()).encode()
@@ -160,6 +162,19 @@ def test_a_server_that_never_answers_is_given_up():
         started = time.monotonic()
         refused(webmon("list", "--from", server.url), "timed out")
         assert 14 < time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(
+    "at_once", [b"HTTP/1.1 200 OK\r\nX-Slow: ", answer(WHOLE)[:400]], ids=["head", "body"]
+)
+def test_a_server_that_drips_is_given_up(at_once):
+    """It is never silent for long, and would go on for ever: one limit is for all of it."""
+    with Answering(at_once, *[b" "] * 10, pause=0.2) as server:
+        started = time.monotonic()
+        with pytest.raises(SiteError) as raised:
+            snapshot_of(server.url, within=1)
+        assert 0.9 < time.monotonic() - started < 1.8
+    assert raised.value.problem == f"{server.url}snapshot.json can't be read: it takes longer than 1 s"
 
 
 def test_a_page_that_is_whole_is_read():
