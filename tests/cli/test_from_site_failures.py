@@ -132,6 +132,27 @@ def test_an_answer_that_is_no_snapshot(said, told):
     assert not can_do_harm(line)
 
 
+@pytest.mark.parametrize("proxy", [False, True])
+def test_a_redirect_leads_to_no_other_protocol(proxy):
+    """Neither a server of ftp is asked, nor a proxy for it."""
+    with Answering(answer(WHOLE)) as other:
+        place = f"Location: {other.url.replace('http', 'ftp')}snapshot.json"
+        with Answering(answer(b"", place, status="302 Found")) as server:
+            env = {"ftp_proxy": other.url} if proxy else {}
+            refused(webmon("list", "--from", server.url, env=env), "can't be read: unknown url type: ftp")
+        assert other.asked == []
+
+
+def test_a_proxy_is_asked_where_there_is_one():
+    """For http, as $http_proxy says."""
+    with Answering(answer(WHOLE)) as proxy:
+        done = webmon("list", "--from", "http://mon.invalid/gpus/", env={"http_proxy": proxy.url})
+        assert (done.returncode, proxy.asked[0].splitlines()[0]) == (
+            0,
+            "GET http://mon.invalid/gpus/snapshot.json HTTP/1.1",
+        )
+
+
 def test_a_bomb_does_not_fill_the_memory(tmp_path):
     """What a few kilobytes unpack to is bounded."""
     bomb = gzip.compress(b"[" + b" " * 200 * 2**20)

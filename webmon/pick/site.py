@@ -12,6 +12,7 @@ from webmon.store.document import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from urllib.request import OpenerDirector
 
     from webmon.model import Snapshot
 
@@ -94,7 +95,7 @@ def _get(address: str, is_given_up: Callable[[], bool]) -> bytes:
 
     request = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})  # noqa: S310 - http(s), see above
     try:
-        with urllib.request.urlopen(request, timeout=_SILENT_S) as answer:  # noqa: S310
+        with _opener().open(request, timeout=_SILENT_S) as answer:
             content = _read(answer, is_given_up)
             return _unpacked(content) if answer.headers.get("Content-Encoding") == "gzip" else content
     except urllib.error.HTTPError as error:
@@ -102,6 +103,25 @@ def _get(address: str, is_given_up: Callable[[], bool]) -> bytes:
         raise SiteError(f"{address}: {error.code} {_shown(error.reason)}", _remedy(error.code)) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise SiteError(f"{address} can't be read: {_shown(error)}", _IS_IT_RIGHT) from None
+
+
+def _opener() -> OpenerDirector:
+    """Return what opens http and https, and nothing that a redirect may lead to besides."""
+    import urllib.request as opening
+
+    opener = opening.OpenerDirector()
+    proxies = {scheme: url for scheme, url in opening.getproxies().items() if scheme in ("http", "https")}
+    for handler in (
+        opening.ProxyHandler(proxies),
+        opening.HTTPHandler(),
+        opening.HTTPSHandler(),
+        opening.HTTPDefaultErrorHandler(),
+        opening.HTTPRedirectHandler(),
+        opening.HTTPErrorProcessor(),
+        opening.UnknownHandler(),
+    ):
+        opener.add_handler(handler)
+    return opener
 
 
 def _read(answer: _Stream, is_given_up: Callable[[], bool]) -> bytes:
