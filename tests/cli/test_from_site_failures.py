@@ -109,6 +109,7 @@ def test_what_is_no_address_is_a_mistake(url):
         (answer(row("gpus", users="alice")), ["'alice' is no users"]),
         (answer(row("gpus", power_w="\x1b[2J")), ["is no power_w"]),
         (answer(row("hosts", checked_at="yesterday")), ["not a whole snapshot"]),
+        (answer(row("hosts", host="gpu08")), ["not a whole snapshot", "host 'gpu08' is there twice"]),
         (answer(b"\xff\xfe\x00"), ["not a whole snapshot"]),
         (answer(b"[" * 1_000_000), ["not a whole snapshot"]),
         (answer(b'{"schema": ' + b"9" * 5000 + b"}"), ["not a whole snapshot"]),

@@ -48,7 +48,17 @@ def from_json(text: bytes, clean: Callable[[str], str]) -> Snapshot:
             kind(**{column: _read(row, column, base, optional, clean) for column, base, optional in typed})
             for row in document[name]
         )
+    _check_hosts_differ(rows["hosts"])
     return Snapshot(time_of(str(document.get("taken_at"))), **rows)
+
+
+def _check_hosts_differ(hosts: tuple[Host, ...]) -> None:
+    """Refuse a host that is there twice: each of its GPUs would be, too, and could be given twice."""
+    seen: set[str] = set()
+    for host in hosts:
+        if host.host in seen:
+            raise ValueError(f"host {host.host!r} is there twice")
+        seen.add(host.host)
 
 
 def _value(value: Any) -> Any:
