@@ -81,6 +81,18 @@ def test_a_host_without_gpus_has_nothing_to_list(data):
     """Exit 1, as for a host that is down and was never seen."""
     done = webmon("list", "bare", "--data", data)
     assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "webmon: the snapshot has no GPU of these hosts\n"
+
+
+def test_a_snapshot_without_gpus_has_nothing_to_list(tmp_path):
+    """Exit 1 with a line that says so; JSON and CSV are whole without one."""
+    snapshot.save(tmp_path / "data", cluster()._replace(gpus=(), processes=()), keep=3)
+    done = webmon("list", "--data", tmp_path / "data", "-q")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "webmon: the snapshot has no GPU\n")
+    done = webmon("list", "--data", tmp_path / "data", "-q", "--json")
+    assert (done.returncode, json.loads(done.stdout)["gpus"], done.stderr) == (1, [], "")
+    done = webmon("list", "--data", tmp_path / "data", "-q", "--csv")
+    assert (done.returncode, len(done.stdout.splitlines()), done.stderr) == (1, 1, "")
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,8 @@ def _list(options: Namespace) -> int:
     _tell_trouble(snapshot, quiet=options.quiet)
     if not listed and (options.filter or not is_cluster):
         raise NotEnough("no GPU matches" if options.filter else "this machine has no GPU")
+    if not listed and not (options.json or options.csv):  # those say it themselves
+        raise NotEnough(f"the snapshot has no GPU{' of these hosts' if options.hosts else ''}")
     return 0 if listed else 1
 
 
