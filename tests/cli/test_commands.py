@@ -36,6 +36,18 @@ def test_every_command_has_help_with_examples(command):
     assert "examples:" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "arguments", [[], *([command] for command in ("list", "available", "select", "wait"))]
+)
+def test_help_fits_a_terminal_of_80_columns(arguments):
+    """What is said beside an example that is long stands below it."""
+    lines = webmon(*arguments, "--help", env={"COLUMNS": "80"}).stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    if arguments == ["select"]:
+        at = lines.index("  webmon select -- python train.py --lr 0.1")
+        assert lines[at + 1] == "      on any free GPU, claimed for as long as it runs"
+
+
 def test_the_version_is_told():
     """One line, on standard output."""
     assert webmon("--version").stdout == f"webmon {__version__}\n"

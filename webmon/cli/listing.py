@@ -37,34 +37,53 @@ def add_commands(commands: Commands) -> None:
         _list,
         "List GPUs and who is on them: this machine's, or with --cluster everybody's",
         "  webmon                                 this machine, the short form\n"
-        "  webmon list --cluster                  the last snapshot, from the data folder\n"
+        "  webmon list --cluster                  the last snapshot of all hosts\n"
         "  webmon list --from http://mon/gpus/    the same, from webmon's page\n"
         '  webmon list gpu07 "gpu1*"              some hosts of it\n'
         '  webmon list --cluster --filter "free a100" --sort free-memory\n'
         "  webmon list --json | jq '.gpus[].state'",
     )
     command.add_argument(
-        "hosts", nargs="*", metavar="HOST", help="only these hosts of the cluster; * and ? work"
+        "hosts",
+        nargs="*",
+        metavar="HOST",
+        help="only these hosts of the cluster: names, or patterns like gpu1*",
     )
     add_cluster_options(command)
-    command.add_argument("--filter", metavar="WORDS", help="only GPUs with all these words: model, user …")
-    command.add_argument("--sort", choices=(*ORDERS, "state"), default="index", help="default: %(default)s")
+    command.add_argument(
+        "--filter",
+        metavar="WORDS",
+        help='only GPUs that have all these words in host, model, state, users …: "free a100"',
+    )
+    orders = (*ORDERS, "state")
+    command.add_argument(
+        "--sort",
+        metavar="ORDER",
+        choices=orders,
+        default="index",
+        help=f"which first: {', '.join(orders)} (default: %(default)s)",
+    )
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="as JSON, in the form of the site's snapshot.json")
     form.add_argument("--csv", action="store_true", help="as CSV, with the columns of gpus.csv")
+    command.usage = "webmon list [HOST…] [options]"
 
 
 def add_cluster_options(command: Parser) -> None:
     """Add what says that the cluster is meant, and where its last snapshot is."""
-    command.add_argument("--cluster", action="store_true", help="the cluster, as of the last snapshot")
+    command.add_argument(
+        "--cluster",
+        action="store_true",
+        help="the whole cluster, as its last snapshot has it, and not this machine",
+    )
     place = command.add_mutually_exclusive_group()
     place.add_argument(
         "--from",
         dest="site_url",
         metavar="URL",
-        help="the cluster, from webmon's page (default: $WEBMON_SITE)",
+        help="the cluster, as webmon's page there has it (--cluster alone: the page at $WEBMON_SITE)",
     )
-    place.add_argument("--data", metavar="DIR", help="the same, from this data folder")
+    place.add_argument("--data", metavar="DIR", help="the cluster, as this data folder has it")
 
 
 def is_about_the_cluster(options: Namespace) -> bool:

@@ -17,11 +17,19 @@ if TYPE_CHECKING:
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """With room for the longest option beside its help."""
+    """With room for the longest option beside its help, and no line wider than the terminal."""
 
     def __init__(self, prog: str) -> None:
         # Left to itself it would load shutil to find out how wide the terminal is.
         super().__init__(prog, max_help_position=30, width=(screen_width(sys.stderr) or 100) - 2)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Keep the lines as they are written; what is said beside an example goes below it if need be."""
+        lines: list[str] = []
+        for line in super()._fill_text(text, width, indent).splitlines():
+            split = re.fullmatch(r"(  \S.*?) {2,}(.*)", line) if len(line) > width else None
+            lines += [split[1], f"      {split[2]}"] if split else [line]
+        return "\n".join(lines)
 
     def add_argument(self, action: argparse.Action) -> None:
         """Count the indentation of the commands too, which argparse forgets."""

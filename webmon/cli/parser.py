@@ -84,14 +84,21 @@ def build(command: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of one command, or of all where it is none of them."""
     parser = Parser(
         prog="webmon",
+        usage="webmon [COMMAND] [options]",
         description="webmon tells a lab where its free GPUs are.",
-        epilog="Without a command it lists the GPUs of this machine.\n"
-        "Start with `webmon demo`, or copy config.example.ini to config.ini and edit three lines.\n"
-        "`webmon COMMAND --help` has examples.",
+        epilog="Without a command it is `webmon list`: the GPUs of this machine.\n"
+        "Options come after the command; `webmon COMMAND --help` has them, with examples.\n"
+        "To monitor a cluster, look at `webmon demo`; then say\n"
+        "`webmon config --example > config.ini`, and edit three lines of it.",
     )
     parser.add_argument("--version", action="version", version=f"webmon {__version__}")
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", required=True, parser_class=Parser, prog="webmon"
+        title="commands",
+        dest="command",
+        metavar="COMMAND",
+        required=True,
+        parser_class=Parser,
+        prog="webmon",
     )
     homes = [_HOMES[command]] if command in _HOMES else dict.fromkeys(_HOMES.values())
     for home in homes:
