@@ -128,7 +128,8 @@ def test_on_a_terminal_the_command_has_one(lab):
         PATH=f"{lab / 'bin'}:{os.environ['PATH']}",
     )  # fmt: skip
     assert seen.code == 0, seen.text
-    assert seen.lines[0].startswith("/dev/pts/")
+    assert seen.lines[0] == "webmon: GPU 0 of sh"
+    assert seen.lines[1].startswith("/dev/pts/")
 
 
 def test_a_command_that_is_not_there_is_127(lab):
@@ -228,7 +229,13 @@ def test_the_gpu_is_claimed_there(lab, card_there):
 
 
 def test_many_gpus_are_claimed_there(lab, card_there):
-    """As many as sh has descriptors for; the command runs on all."""
+    """More than sh has descriptors for; the command runs on all."""
     data = card_there(10)
-    with select_there(lab, data, "--count", "10", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES") as run:
-        assert run.communicate(timeout=60)[0] == "0,1,2,3,4,5,6,7,8,9\n"
+    shown = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; read line"]
+    with select_there(lab, data, "--count", "10", "--", *shown) as run:
+        assert run.stdout.readline() == "0,1,2,3,4,5,6,7,8,9\n"
+        for last in ("6", "7", "9"):
+            with select_there(lab, data, "-d", last, "--", "true") as late:
+                assert "somebody has just claimed this GPU" in late.communicate(timeout=60)[1]
+            assert late.returncode == 1
+        run.communicate("\n", timeout=60)

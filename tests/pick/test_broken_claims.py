@@ -158,3 +158,10 @@ def test_a_read_lock_of_somebody_is_a_claim_too(machine):
         fcntl.flock(file, fcntl.LOCK_SH)
         assert desk.available() == [1]
         assert desk.webmon("select").stdout == "1\n"
+
+
+def test_a_folder_that_is_not_named_in_full_is_a_mistake(machine):
+    """It would be another one in another place."""
+    done = machine(1).webmon("select", env={"WEBMON_CLAIMS": "claims"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "webmon: $WEBMON_CLAIMS is 'claims'. Write it in full: it has to start with /\n"

@@ -8,7 +8,17 @@ from offered import HOST, NOW, RULES, claim, gpu, offer, process
 from webmon.availability import Rules
 from webmon.errors import NeverEnough, NotEnough, WishError
 from webmon.model import Host, Process, Snapshot
-from webmon.pick.choose import Offer, Wish, check_possible, could_fit, fits, free_memory, is_offered, offers
+from webmon.pick.choose import (
+    Offer,
+    Wish,
+    check_possible,
+    could_fit,
+    fits,
+    free_memory,
+    is_offered,
+    offers,
+    reserved,
+)
 
 ANYTHING = Wish(util=100, mem_util=100, processes=1000, max_used_pct=100)
 
@@ -319,3 +329,21 @@ def test_a_claim_counts_as_one_that_uses_its_gpu():
     claimed = offer(gpu(), claim(user="carol"))
     assert (claimed.gpu.state, claimed.gpu.users) == ("busy", ("carol",))
     assert isinstance(claimed.processes[0], Process)
+
+
+def test_on_a_free_card_no_process_counts():
+    """Where names are not stored, nobody can tell later that it was an ignored one."""
+    nameless = offer(gpu(utilization_pct=4), process(name=None))
+    free = Offer(nameless.gpu._replace(state="free"), nameless.processes)
+    assert is_picked(free, util=10)
+    assert not is_picked(nameless, util=10)
+
+
+def test_those_who_came_first_have_as_many_as_they_wished_for():
+    """Each of what suits him, and what the one before him has not got."""
+    cards = [offer(gpu(0)), offer(gpu(1, name="NVIDIA H100")), offer(gpu(2)), offer(gpu(3), process())]
+    assert reserved(cards, [], RULES) == set()
+    assert reserved(cards, [Wish()], RULES) == {"GPU-0"}
+    assert reserved(cards, [Wish(), Wish(name="H100"), Wish()], RULES) == {"GPU-0", "GPU-1", "GPU-2"}
+    assert reserved(cards, [Wish(count=9)], RULES) == {"GPU-0", "GPU-1", "GPU-2"}
+    assert reserved(cards, [Wish(name="A100")], RULES) == set()

@@ -190,3 +190,51 @@ def test_a_gpu_that_somebody_uses_without_a_claim_is_not_picked(machine):
     desk = machine(state | {"processes": [process(0, os.getpid())]})
     assert [desk.hold().gpus, desk.available()] == [[1], []]
     assert desk.run([*WEBMON, "select"]).returncode == 1
+
+
+def test_what_a_child_still_has_open_is_free_once_it_is_released(machine):
+    """Workers that were forked while it was claimed keep nobody from it; nor is it given without a lock."""
+    desk = machine(1)
+    script = """
+import os, subprocess, time, webmon
+def left():
+    return subprocess.run(["webmon", "available"], capture_output=True, text=True).stdout.strip()
+first = webmon.select()
+read, write = os.pipe()
+if os.fork() == 0:
+    os.close(write)
+    os.read(read, 1)
+    os._exit(0)
+first.release()
+print(left())
+again = webmon.select()
+print(repr(left()))
+os.write(write, b"x")
+os.wait()
+print(repr(left()))
+"""
+    done = desk.run([sys.executable, "-c", script])
+    assert (done.stdout, done.stderr) == ("0\n''\n''\n", "")
+
+
+def test_a_wish_that_is_no_wish_claims_nothing(machine):
+    """`count=n / 2` is a float."""
+    desk = machine(2)
+    script = """
+import subprocess, webmon
+for wish in ({"count": 2.0}, {"count": "2"}, {"count": True}, {"name": 3}, {"util": "x"}, {"devices": ["0"]}):
+    for pick in (webmon.select, webmon.gpuselect):
+        try:
+            pick(**wish)
+        except webmon.errors.WishError as error:
+            pass
+try:
+    webmon.select(sort="best")
+except webmon.errors.WishError as error:
+    print(error)
+print(webmon.select(devices=1).ids)
+print(subprocess.run(["webmon", "available"], capture_output=True, text=True).stdout.strip())
+"""
+    done = desk.run([sys.executable, "-c", "import webmon.errors\n" + script])
+    assert done.stderr == ""
+    assert done.stdout == "'best' is no order. It can be: index, free-memory, power, name, random\n1\n0\n"

@@ -234,3 +234,23 @@ def test_a_queue_of_several_users_is_one(machine):
     assert desk.webmon("select").returncode == 1
     first.stdin.close()
     assert second.stdout.readline() == f"{me()}\n"
+
+
+def test_who_waits_keeps_as_many_as_he_wished_for(machine):
+    """The others are for those behind him: all are served at once, not one at each look."""
+    desk = machine(4)
+    holders = [desk.hold("-d", str(index)) for index in range(4)]
+    waiters = [desk.waiter() for _ in range(4)]
+    for holder in holders:
+        holder.end()
+    assert sorted(waiter.wait().gpus[0] for waiter in waiters) == [0, 1, 2, 3]
+
+
+def test_who_waits_keeps_nothing_that_does_not_suit_him(machine):
+    """A card at 3 % is free, but not for somebody who wants one at 0 %."""
+    desk = machine({"gpus": [gpu(0, utilization__gpu="3", memory__used="1000")], "processes": []})
+    picky = desk.waiter("--util", "0")
+    assert desk.webmon("select").stdout == "0\n"
+    desk.state["gpus"][0]["utilization.gpu"] = "0"
+    desk.save()
+    assert picky.wait().gpus == [0]

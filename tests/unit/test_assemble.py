@@ -10,7 +10,7 @@ from webmon.availability import Rules
 from webmon.collect.assemble import Answer, assemble
 from webmon.collect.privacy import Privacy
 from webmon.errors import HostError
-from webmon.model import Gpu, Host, Problem, Process, Reading, Snapshot
+from webmon.model import CLAIM, Gpu, Host, Problem, Process, Reading, Snapshot
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(minutes=5)
@@ -295,3 +295,18 @@ def test_a_process_on_a_lost_card_leaves_the_others_free():
     now = assemble([Answer("gpu01", reading, NOW, 5)], before, Rules(), Privacy(), NOW)
     assert [card.state for card in now.gpus] == ["free", "faulty", "free"]
     assert now.gpus[1].users == ("alice",)
+
+
+def test_a_claim_is_left_out_once_its_owner_is_at_work_there():
+    """An ignored process of his is no work, and neither is somebody else's."""
+    claim = process(0, pid=9, user="bob", name=CLAIM)
+    for other, names in (
+        (process(0, user="bob"), ["python"]),
+        (process(0, user="eve"), ["python", CLAIM]),
+        (process(1, user="bob"), ["python", CLAIM]),
+        (process(0, user="bob", name="Xorg"), ["Xorg", CLAIM]),
+        (process(0, user=None), ["python", CLAIM]),
+    ):
+        now = snapshot(reading(gpu(0), gpu(1), processes=(other, claim)))
+        assert [p.name for p in now.processes] == names
+        assert now.gpus[0].state == "busy"

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from typing import TYPE_CHECKING
 
 from webmon.cli.become import become
 from webmon.cli.listing import add_cluster_options, is_about_the_cluster, load_cluster
-from webmon.cli.options import add, count, devices, duration, memory, percentage, seconds, whole
+from webmon.cli.options import add, count, duration, percentage, seconds
+from webmon.cli.wishes import add_kind, add_wish, wish_of
 from webmon.config.glance import glance
-from webmon.errors import NotEnough, SiteError, WishError
+from webmon.errors import NotEnough, SiteError
 from webmon.pick import choose, cluster, here, remote
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from webmon.cli.options import Commands, Parser
+    from webmon.cli.options import Commands
     from webmon.model import Gpu
-    from webmon.pick.choose import Wish
 
 
 def add_commands(commands: Commands) -> None:
@@ -42,7 +41,7 @@ def add_commands(commands: Commands) -> None:
         metavar="P",
         help="memory that may be in use, in %% (default: [free] max_memory_pct, 5)",
     )
-    _add_kind(available)
+    add_kind(available)
     available.add_argument("--sort", choices=choose.ORDERS, default="index", help="default: %(default)s")
     add_cluster_options(available)
     select = add(
@@ -67,7 +66,7 @@ def add_commands(commands: Commands) -> None:
         "  webmon wait --cluster --name H100 && echo there is one",
     )
     for command in (select, wait):
-        _add_wish(command)
+        add_wish(command)
         add_cluster_options(command)
     wait.add_argument(
         "--timeout", type=duration, metavar="TIME", help="give up after 2h, 30m, 90s (exit code 124)"
@@ -75,30 +74,6 @@ def add_commands(commands: Commands) -> None:
     wait.add_argument(
         "--every", type=seconds, metavar="SECONDS", help="look so often (default: 2, or 15 with --cluster)"
     )
-
-
-def _add_kind(command: Parser) -> None:
-    command.add_argument("-n", "--name", help="only models with this in their name: A6000")
-    command.add_argument(
-        "--free-memory", type=memory, metavar="SIZE", help="at least so much free memory: 20G, 5000M"
-    )
-
-
-def _add_wish(command: Parser) -> None:
-    command.add_argument("--count", type=count, metavar="N", help="default: 1, or all of --devices")
-    _add_kind(command)
-    command.add_argument("-d", "--devices", type=devices, metavar="IDS", help="only among these: 0,2")
-    command.add_argument("-u", "--util", type=percentage, metavar="P", help="utilization of at most P %%")
-    both = ("--mem_util", "--mem-util")  # as gpuselect has it, and as all other options are written
-    command.add_argument("-m", *both, type=percentage, metavar="P", help="memory utilization of at most P %%")
-    command.add_argument("-p", "--processes", type=whole, metavar="N", help="at most N on it (default: 0)")
-    command.add_argument(
-        "--sort", choices=choose.ORDERS, default="random", help="which first (default: %(default)s)"
-    )
-    command.add_argument("--uuid", action="store_true", help="UUIDs in place of ids")
-    command.add_argument("--no-claim", action="store_true", help="let others pick the same GPU")
-    command.add_argument("words", nargs="*", help=argparse.SUPPRESS)
-    command.usage = f"webmon {command.prog.split()[-1]} [options] [-- COMMAND ARGUMENT…]"
 
 
 def _available(options: Namespace) -> int:
@@ -127,7 +102,7 @@ def _available(options: Namespace) -> int:
 
 
 def _select(options: Namespace) -> int:
-    wish = _wish(options)
+    wish = wish_of(options)
     settings = glance(options.config)
     if is_about_the_cluster(options):
         host, gpus = cluster.pick(wish, load_cluster(options, settings), settings.free)
@@ -139,7 +114,7 @@ def _wait(options: Namespace) -> int:
     from webmon.cli.progress import Waiting
     from webmon.pick import wait
 
-    wish = _wish(options)
+    wish = wish_of(options)
     settings = glance(options.config)
     waiting = Waiting(wish.count, shown=sys.stderr.isatty() and not options.quiet)
     try:
@@ -158,25 +133,6 @@ def _wait(options: Namespace) -> int:
     finally:
         waiting.clear()
     return _go_there(options, host, gpus) if is_about_the_cluster(options) else _go(options, selection)
-
-
-def _wish(options: Namespace) -> Wish:
-    if options.words or options.program == []:
-        known = f"{options.words[0]!r} stands before" if options.words else "nothing stands after"
-        example = f"webmon {options.command} -- python train.py"
-        raise WishError(f"{known} `--`", f"The command comes after it: {example}")
-    wish = choose.Wish(
-        count=options.count or len(options.devices or ()) or 1,
-        name=options.name,
-        devices=options.devices or (),
-        util=options.util,
-        mem_util=options.mem_util,
-        processes=options.processes,
-        free_memory_mib=options.free_memory,
-        sort=options.sort,
-    )
-    wish.check()
-    return wish
 
 
 def _go(options: Namespace, selection: here.Selection) -> int:
@@ -204,8 +160,8 @@ def _go_there(options: Namespace, host: str, gpus: Sequence[Gpu]) -> int:
             f"GPU {ids} of the monitoring machine itself was picked, and the site doesn't say its name",
             "Log in there, and say `webmon select -- …`",
         )
-    if options.verbose:
-        print(f"webmon: GPU {ids} of {host}", file=sys.stderr)
+    if options.verbose or (sys.stderr.isatty() and not options.quiet):
+        print(f"webmon: GPU {ids} of {host}", file=sys.stderr)  # else nobody knows where this is
     return become(
         remote.command(host, gpus, options.program, by_uuid=options.uuid, claim=not options.no_claim),
         dict(os.environ),
