@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -210,3 +211,16 @@ def test_it_runs_as_a_module_and_as_a_script():
     script = Path(sys.executable).parent / "webmon"
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == webmon("--version").stdout
+
+
+def test_help_is_a_command_too():
+    """`webmon help select` is what many try."""
+    assert webmon("help").stdout == webmon("--help").stdout
+    assert webmon("help", "select").stdout == webmon("select", "--help").stdout
+
+
+def test_the_name_of_this_machine_means_this_machine(tmp_path):
+    """The table shows it, so it may be typed; no snapshot is asked for."""
+    done = webmon("list", os.uname().nodename, cwd=tmp_path, env={"PATH": str(tmp_path)})
+    assert done.returncode == 1
+    assert "nvidia-smi was not found" in done.stderr

@@ -109,7 +109,9 @@ def load_cluster(options: Namespace, settings: Glance) -> Snapshot:
 
 def _list(options: Namespace) -> int:
     settings = glance(options.config)
-    is_cluster = bool(options.hosts) or is_about_the_cluster(options)
+    name = os.uname().nodename
+    is_elsewhere = any(host not in (name, name.partition(".")[0]) for host in options.hosts)
+    is_cluster = is_elsewhere or is_about_the_cluster(options)
     if is_cluster:
         snapshot = _only_hosts(load_cluster(options, settings), options.hosts)
     else:

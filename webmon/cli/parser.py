@@ -38,6 +38,8 @@ _RUN_COMMANDS = ("select", "wait")
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """Return the options of one call; exit 2 with one line if they make no sense."""
+    if argv[:1] == ["help"]:
+        argv = [*argv[1:2], "--help"]
     if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version")):
         _check_order(argv)
         argv = ["list", *argv]  # the short form
