@@ -130,4 +130,5 @@ def _rows(rows: st.SearchStrategy) -> st.SearchStrategy:
     return st.lists(rows, max_size=4).map(tuple)
 
 
-SNAPSHOTS = st.builds(Snapshot, TIMES, _rows(HOSTS), _rows(GPUS), _rows(PROCESSES))
+_DIFFERENT_HOSTS = st.lists(HOSTS, max_size=4, unique_by=lambda host: host.host).map(tuple)
+SNAPSHOTS = st.builds(Snapshot, TIMES, _DIFFERENT_HOSTS, _rows(GPUS), _rows(PROCESSES))
