@@ -77,7 +77,7 @@ def test_a_slow_network_is_only_slow(start_sshd, tmp_path):
 def test_a_connection_that_breaks_anywhere_gives_all_or_nothing(start_sshd, tmp_path):
     """Wherever the network cuts the answer off, no card and no process is told of."""
     sshd = start_sshd([Pretended(healthy(4))])
-    limits = [*range(1, 60, 20), *range(200, 6000, 200)]
+    limits = [*range(1, 60, 20), *range(200, 8000, 200)]
     relays = {f"cut{limit}": relay(sshd.addresses[0], sshd.port, limit=limit) for limit in limits}
     with Hostile(**relays, whole=relay(sshd.addresses[0], sshd.port)) as servers:
         names = [servers.name(name) for name in [*relays, "whole"]]
