@@ -77,7 +77,7 @@ def test_a_slow_network_is_only_slow(start_sshd, tmp_path):
 def test_a_connection_that_breaks_anywhere_gives_all_or_nothing(start_sshd, tmp_path):
     """Wherever the network cuts the answer off, no card and no process is told of."""
     sshd = start_sshd([Pretended(healthy(4))])
-    limits = [*range(1, 60, 20), *range(200, 8000, 200)]
+    limits = [*range(1, 60, 20), *range(200, 9000, 200)]
     relays = {f"cut{limit}": relay(sshd.addresses[0], sshd.port, limit=limit) for limit in limits}
     with Hostile(**relays, whole=relay(sshd.addresses[0], sshd.port)) as servers:
         names = [servers.name(name) for name in [*relays, "whole"]]
@@ -85,6 +85,7 @@ def test_a_connection_that_breaks_anywhere_gives_all_or_nothing(start_sshd, tmp_
     said = outcomes(answers)
     assert said[-1] == "4 GPUs"
     assert set(said) <= {"closed", "protocol", "cut-off", "4 GPUs"}
-    # Once it is long enough, it stays so; what is exchanged is a few bytes longer or shorter each time.
-    enough = said.index("4 GPUs") + 2
+    # Once it is long enough, it stays so. In how many packets the same answer comes, each with its own
+    # overhead, is up to the moment: that makes a difference of a kilobyte and more.
+    enough = said.index("4 GPUs") + 10
     assert set(said[enough:]) == {"4 GPUs"}
