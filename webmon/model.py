@@ -11,11 +11,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
 Status = Literal["up", "degraded", "down"]
 State = Literal["free", "busy", "held", "faulty", "unknown"]
+K = TypeVar("K")
 T = TypeVar("T")
 
 # The name of a process that is on no GPU yet: it holds the claim of a `webmon select`.
@@ -142,11 +143,19 @@ class Snapshot(NamedTuple):
         return f"{hosts}: {parts}; {gpus}: {free} free"
 
 
-def _grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-    groups: dict[str, list[T]] = defaultdict(list)
+def _grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
+    groups: dict[K, list[T]] = defaultdict(list)
     for key, value in pairs:
         groups[key].append(value)
     return groups
+
+
+def processes_on(gpus: Sequence[Gpu], processes: Iterable[Process]) -> list[list[Process]]:
+    """Return what may be on each of a host's GPUs: one that names none of them may be on any."""
+    by_gpu = _grouped((process.gpu_uuid, process) for process in processes)
+    uuids = {gpu.uuid for gpu in gpus}
+    strays = [process for uuid, group in by_gpu.items() if uuid not in uuids for process in group]
+    return [[*by_gpu.get(gpu.uuid, ()), *strays] for gpu in gpus]
 
 
 def natural_order(name: str) -> list[tuple[int, int, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webmon.availability import Rules, is_idle, is_ignored, state_of, users_of
 from webmon.collect.clean import clean
 from webmon.errors import HostError
-from webmon.model import Gpu, Host, Process, Reading, Snapshot
+from webmon.model import Gpu, Host, Process, Reading, Snapshot, processes_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -108,21 +108,15 @@ def _judged(
         # It answered, but not for its GPUs (no driver …): the cards that it had are still there.
         return [_unread(gpu) for gpu in past.gpus], []
     processes = None if reading.processes is None else _with_claims_that_tell(reading.processes, rules)
-    by_gpu: dict[str | None, list[Process]] = {}
-    for process in processes or ():
-        by_gpu.setdefault(process.gpu_uuid, []).append(process)
-    # A process that names no GPU of this host may be on any of them.
-    uuids = {gpu.uuid for gpu in measured}
-    strays = [p for uuid, on_gpu in by_gpu.items() if uuid not in uuids for p in on_gpu]
     idle_before: dict[str | None, datetime | None] = {
         gpu.uuid: gpu.idle_since for gpu in past.gpus if gpu.uuid
     }
     gpus: list[Gpu] = []
-    for gpu in measured:
-        on_it = None if processes is None else [*by_gpu.get(gpu.uuid, ()), *strays]
+    for gpu, on_gpu in zip(measured, processes_on(measured, processes or ()), strict=True):
+        on_it = None if processes is None else on_gpu
         idle_since = (idle_before.get(gpu.uuid) or now) if is_idle(gpu, on_it, rules) else None
         state = state_of(gpu, on_it, rules, now=now, idle_since=idle_since)
-        users = users_of(by_gpu.get(gpu.uuid, ()), rules)
+        users = users_of([process for process in on_gpu if process.gpu_uuid == gpu.uuid], rules)
         gpus.append(
             gpu._replace(
                 state=state,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from webmon.availability import in_use_by, is_idle, memory_is_free
 from webmon.errors import NeverEnough, NotEnough, WishError
-from webmon.model import natural_order
+from webmon.model import natural_order, processes_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -80,15 +80,9 @@ def offers(snapshot: Snapshot) -> list[Offer]:
     for host in snapshot.hosts:
         own, on_host = gpus.get(host.host, ()), processes.get(host.host, ())
         known = _processes_are_known(host, own, on_host)
-        uuids = {gpu.uuid for gpu in own}
-        by_gpu: dict[str | None, list[Process]] = {}
-        for process in on_host:
-            by_gpu.setdefault(process.gpu_uuid, []).append(process)
-        # A process that names no GPU of this host may be on any of them.
-        strays = [p for uuid, group in by_gpu.items() if uuid not in uuids for p in group]
-        for gpu in own:
-            on_it = (*by_gpu.get(gpu.uuid, ()), *strays)
-            found.append(Offer(gpu, on_it if known and gpu.state not in ("unknown", "faulty") else None))
+        for gpu, on_it in zip(own, processes_on(own, on_host), strict=True):
+            is_told = known and gpu.state not in ("unknown", "faulty")
+            found.append(Offer(gpu, tuple(on_it) if is_told else None))
     return found
 
 
