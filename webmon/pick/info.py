@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webmon.pick.choose import free_memory
+from webmon.pick.choose import free_memory, memory_utilization
 
 if TYPE_CHECKING:
     from webmon.model import Gpu
@@ -31,13 +31,12 @@ class GpuInfo(NamedTuple):
 def info(offer: Offer) -> GpuInfo:
     """Return a GPU as a `selector` is given it."""
     gpu = offer.gpu
-    util = 100 if gpu.utilization_pct is None else gpu.utilization_pct
     mib = 1024 * 1024
     return GpuInfo(
         device=gpu.index,
         name=gpu.name or "",
-        util=util,
-        mem_util=util if gpu.memory_utilization_pct is None else gpu.memory_utilization_pct,
+        util=100 if gpu.utilization_pct is None else gpu.utilization_pct,
+        mem_util=memory_utilization(gpu),
         processes=_processes(offer) or 0,
         mem_free=(free_memory(gpu) or 0) * mib,
         mem_used=(gpu.memory_used_mib or 0) * mib,

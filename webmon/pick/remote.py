@@ -24,7 +24,7 @@ _CLAIM = (
     'until [ "$1" = -- ]; do f=$d/@FILE@$1; shift; '
     'if [ -e "$f" ]; then :; else (umask 222; set -C; : > "$f") 2>/dev/null; fi; '
     'if [ $n -le $m ] && [ -f "$f" ] && [ -r "$f" ] && command -v flock >/dev/null; then '
-    r'eval "exec $n<"\$f""; flock -n $n 2>/dev/null; '
+    r'eval "exec $n<\"\$f\""; flock -n $n 2>/dev/null; '
     'if [ $? = 1 ]; then echo "webmon: somebody has just claimed this GPU: ${f##*@FILE@}" >&2; exit 1; fi; '
     'n=$((n+1)); fi; done; shift; exec "$@"'
 ).replace("@FILE@", CLAIM_FILE)
