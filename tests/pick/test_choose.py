@@ -347,3 +347,22 @@ def test_those_who_came_first_have_as_many_as_they_wished_for():
     assert reserved(cards, [Wish(), Wish(name="H100"), Wish()], RULES) == {"GPU-0", "GPU-1", "GPU-2"}
     assert reserved(cards, [Wish(count=9)], RULES) == {"GPU-0", "GPU-1", "GPU-2"}
     assert reserved(cards, [Wish(name="A100")], RULES) == set()
+
+
+@pytest.mark.parametrize(
+    ("wish", "says"),
+    [
+        (Wish(count=2.0), "whole numbers"),
+        (Wish(count=True), "whole numbers"),
+        (Wish(devices=("0",)), "whole numbers"),
+        (Wish(processes=1.5), "whole numbers"),
+        (Wish(util="5"), "a number"),
+        (Wish(name=3), "a text"),
+        (Wish(sort="best"), "'best' is no order. It can be: index, "),
+    ],
+    ids=str,
+)
+def test_what_is_of_the_wrong_type_is_refused(wish, says):
+    """`count=n / 2` is a float, and easily written."""
+    with pytest.raises(WishError, match=says):
+        wish.check()

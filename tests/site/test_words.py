@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from webmon.model import CLAIM, Process
 from webmon.publish import words
 
 
@@ -110,3 +111,9 @@ def test_a_power_is_told_with_its_limit(now, limit, shown):
 def test_a_sentence_ends_once(text, ended):
     """What follows it can be another one."""
     assert words.sentence(text) == ended
+
+
+@pytest.mark.parametrize(("command", "told"), [("train.py", "claimed, train.py"), (None, "claimed")])
+def test_a_claim_is_told_as_one(command, told):
+    """With what is run, where that is known."""
+    assert words.program(Process("a", 0, "GPU-0", 1, "bob", CLAIM, command)) == told
