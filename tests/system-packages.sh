@@ -30,6 +30,8 @@ need openssh-server sshd
 need openssh-client ssh-keygen
 need nginx-light nginx
 need chromium chromium chromium-browser google-chrome
+need prometheus prometheus
+need wrk wrk
 need busybox busybox
 need tcsh csh
 need fish fish

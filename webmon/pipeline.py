@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import ipaddress
 import os
 import secrets
 import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from webmon.errors import DataError
+from webmon.errors import DataError, WebmonError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +32,7 @@ def fetch(
     from webmon.collect.assemble import assemble
     from webmon.collect.fetch import ask_all
     from webmon.collect.privacy import Privacy
+    from webmon.store import history
     from webmon.store import snapshot as store
 
     _spare_work()
@@ -48,6 +51,11 @@ def fetch(
     snapshot = assemble(answers, previous, config.free, privacy, now)
     importing.join()
     store.save(folder, snapshot, config.data.keep_snapshots)
+    try:
+        history.append(folder, snapshot, config.free, config.data.keep_days)
+    except WebmonError as error:
+        # The snapshot is whole, and the site can show it.
+        on_warning(f"this poll is missing in the history: {error}")
     return snapshot
 
 
@@ -58,8 +66,25 @@ def render(config: Config, folder: Path, site: Path) -> Snapshot:
 
     _spare_work()
     snapshot = store.load(folder)
-    publish(snapshot, config.site, site, now=datetime.now(UTC), period=store.period(folder))
+    publish(
+        snapshot,
+        config.site,
+        site,
+        now=datetime.now(UTC),
+        period=store.period(folder),
+        addresses=_addresses(config),
+    )
     return snapshot
+
+
+def _addresses(config: Config) -> dict[str, str]:
+    """Return the hosts' IP addresses, where the configuration has them: render asks no name server."""
+    addresses: dict[str, str] = {}
+    for host in config.hosts:
+        with contextlib.suppress(ValueError):
+            address = "127.0.0.1" if host.is_self else host.address
+            addresses[host.name] = str(ipaddress.ip_address(address.partition("%")[0]))
+    return addresses
 
 
 def _spare_work() -> None:

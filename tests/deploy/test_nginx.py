@@ -256,7 +256,7 @@ def test_no_way_leads_out(served: Served, way: str):
 
 def test_folders_are_not_listed(served: Served):
     """A folder without a page says nothing of what is in it."""
-    for name in ("assets/", "hosts/", "states/"):
+    for name in ("assets/", "hosts/"):
         answer = served.get(name)
         assert answer.status == 403
         assert b"gpu01" not in answer.body

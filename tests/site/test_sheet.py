@@ -9,6 +9,7 @@ import pytest
 
 from webmon.model import Gpu, Host, Process, Snapshot, ssh_arguments
 from webmon.publish.addresses import file_names, gpu_places
+from webmon.publish.lab import lab
 from webmon.publish.sheet import sheets
 
 NOW = datetime(2026, 11, 18, 8, 20, tzinfo=UTC)
@@ -16,7 +17,7 @@ NOW = datetime(2026, 11, 18, 8, 20, tzinfo=UTC)
 
 def sheet(*gpus, processes=(), **host):
     snapshot = Snapshot(NOW, (Host("a", **host),), gpus, tuple(processes))
-    (only,) = sheets(snapshot, {"a": "a"})
+    (only,) = sheets(lab(snapshot))
     return only
 
 

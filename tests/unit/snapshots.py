@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from webmon.collect.clean import clean
+from webmon.clean import clean
 from webmon.model import Gpu, Host, Process, Snapshot
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)

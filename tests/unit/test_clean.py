@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webmon.collect.clean import MAX_LENGTH, clean
+from webmon.clean import MAX_LENGTH, clean
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # half characters (surrogates) included
 

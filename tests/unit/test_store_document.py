@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snapshots import FULL, GPU, HOST, PROCESS, SECOND, SNAPSHOTS
 
-from webmon.collect.clean import clean
+from webmon.clean import clean
 from webmon.model import Gpu, Host, Process, Snapshot
 from webmon.store.document import SCHEMA, from_json, to_json
 

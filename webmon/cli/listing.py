@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from webmon.cli import gpu_table, terminal
+from webmon.cli import gpu_table
 from webmon.cli.options import add
+from webmon.columns import harmless
 from webmon.config.glance import glance
 from webmon.errors import NotEnough, WishError
 from webmon.model import Snapshot
@@ -198,5 +199,5 @@ def _tell_trouble(snapshot: Snapshot, *, quiet: bool) -> None:
     """Say what is wrong with the hosts that are listed: it is no part of the table."""
     for host in snapshot.hosts:
         if host.error and not quiet:
-            told = terminal.harmless(f"{host.host} is {host.status}: {host.error}")
+            told = harmless(f"{host.host} is {host.status}: {host.error}")
             print(f"webmon: {told}", file=sys.stderr)

@@ -7,7 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from webmon.cli.terminal import harmless, screen_width
+from webmon.cli.terminal import screen_width
+from webmon.columns import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable

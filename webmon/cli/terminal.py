@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from webmon.columns import fitted, harmless, len_shown
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TextIO
@@ -74,46 +76,4 @@ def _squeeze(widths: dict[str, int], least: Mapping[str, int], spared: Sequence[
 
 
 def _line(cells: Mapping[str, str], widths: Mapping[str, int]) -> str:
-    return _GAP.join(_fitted(cells[name], width) for name, width in widths.items()).rstrip()
-
-
-def _fitted(text: str, width: int) -> str:
-    if len_shown(text) > width:
-        text = cut(text, width)
-    return text + " " * (width - len_shown(text))
-
-
-def cut(text: str, width: int) -> str:
-    """Shorten a text to so many columns, and show that it was."""
-    if len_shown(text) <= width:
-        return text
-    kept = ""
-    left = width - 1
-    for char in text:
-        left -= _columns(char)
-        if left < 0:
-            break
-        kept += char
-    return kept + "…"[: max(0, width)]
-
-
-def len_shown(text: str) -> int:
-    """Return how many columns a text takes: wide characters take two, combining ones none."""
-    return len(text) if text.isascii() else sum(map(_columns, text))
-
-
-def _columns(char: str) -> int:
-    import unicodedata
-
-    if unicodedata.category(char) in ("Mn", "Me") or "\u1160" <= char <= "\u11ff":
-        return 0  # it is drawn over, or into, the character before
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def harmless(text: str) -> str:
-    """Return a text that can do nothing to a terminal: no escape sequence, no new line, no turning around."""
-    if text.isascii() and text.isprintable():
-        return text
-    from webmon.collect.clean import clean
-
-    return clean(text)
+    return _GAP.join(fitted(cells[name], width) for name, width in widths.items()).rstrip()

@@ -24,6 +24,7 @@ def add_commands(commands: Commands) -> None:
         "  webmon serve\n  webmon serve --port 8000",
     )
     serve.add_argument("--site", metavar="DIR", help="the site folder (default: [site] dir)")
+    serve.add_argument("--data", metavar="DIR", help="the data folder, for fetch_num (default: [data] dir)")
     serve.add_argument("--port", type=port, default=8080, help="default: %(default)s; 0 takes a free one")
     serve.add_argument("--bind", default="127.0.0.1", metavar="ADDRESS", help="default: %(default)s")
     demo = add(
@@ -49,8 +50,12 @@ def add_commands(commands: Commands) -> None:
 def _serve(options: Namespace) -> int:
     from webmon.publish import serve
 
-    site = Path(options.site) if options.site else common.load(options).site.dir
-    with serve.Server(site, options.bind, options.port) as server:
+    if options.site and not options.config:
+        site, data = Path(options.site), Path(options.data) if options.data else None
+    else:
+        config = common.load(options)
+        site, data = common.site_of(options, config), common.data_of(options, config)
+    with serve.Server(site, options.bind, options.port, data) as server:
         common.say(options, f"{site} is at {server.url}  (Ctrl-C ends it)", always=True)
         server.serve_forever()
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from webmon.availability import Rules, is_idle, is_ignored, state_of, users_of
-from webmon.collect.clean import clean
+from webmon.clean import clean
 from webmon.errors import HostError
 from webmon.model import Gpu, Host, Process, Reading, Snapshot, processes_on
 

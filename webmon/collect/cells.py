@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from webmon.collect.clean import clean
+from webmon.clean import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

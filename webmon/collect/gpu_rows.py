@@ -6,8 +6,8 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from webmon.clean import clean
 from webmon.collect import cells, diagnose
-from webmon.collect.clean import clean
 from webmon.model import Gpu
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from webmon.clean import clean
 from webmon.collect import diagnose, gpu_rows, process_rows
-from webmon.collect.clean import clean
 from webmon.collect.sections import Section, split
 from webmon.errors import HostError
 from webmon.model import Problem, Reading

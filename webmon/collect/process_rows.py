@@ -6,8 +6,8 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from webmon.clean import clean
 from webmon.collect import cells, claim_rows, diagnose, probe
-from webmon.collect.clean import clean
 from webmon.collect.owners import Owner, parse_cgroups, parse_owners
 from webmon.model import CLAIM, Process
 

@@ -92,9 +92,9 @@ def _round(config: Config) -> str:
 
 def _listening(config: Config, port: int) -> Server:
     try:
-        return Server(config.site.dir, "127.0.0.1", port)
+        return Server(config.site.dir, "127.0.0.1", port, config.data.dir)
     except ConfigError:
-        return Server(config.site.dir, "127.0.0.1", 0)
+        return Server(config.site.dir, "127.0.0.1", 0, config.data.dir)
 
 
 def _own_or_temporary(folder: Path | None) -> Path:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from webmon.collect.clean import clean
+from webmon.clean import clean
 from webmon.errors import SiteError, WishError
 from webmon.store.document import from_json
 

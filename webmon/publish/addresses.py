@@ -20,12 +20,32 @@ def host_page(name: str) -> str:
     return f"hosts/{name}.html"
 
 
+def host_text(name: str) -> str:
+    """Return the path of a host's page for terminals."""
+    return f"hosts/{name}.txt"
+
+
+def host_metrics(name: str) -> str:
+    """Return the path of a host's metrics."""
+    return f"hosts/{name}.metrics"
+
+
+def host_states(name: str) -> str:
+    """Return the path of a host's newest sample."""
+    return f"states/{name}/index.json"
+
+
+def in_files(host: str) -> str:
+    """Return a host's name with nothing in it that means something in files and links."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", host)[:_LONGEST]
+
+
 def file_names(hosts: Iterable[str]) -> dict[str, str]:
     """Return the name of each host in files and links; two hosts never share one."""
     names: dict[str, str] = {}
-    taken: set[str] = set()
+    taken = {"index.json"}  # beside the folders of the hosts in states/
     for host in hosts:
-        plain = re.sub(r"[^A-Za-z0-9._-]", "_", host)[:_LONGEST]
+        plain = in_files(host)
         plain = plain if plain.strip(".") else plain.replace(".", "_")
         name, number = plain, 1
         while name.casefold() in taken:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webmon.availability import memory_pct
 from webmon.publish import words
 
 if TYPE_CHECKING:
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webmon.model import Gpu, Process, Status
+    from webmon.publish.lab import LabGpu
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,9 @@ class GpuCell:
     title: str | None
 
 
-def cell(
-    gpu: Gpu, processes: Sequence[Process], href: str, status: Status, taken_at: datetime, *, titled: bool
-) -> GpuCell:
-    """Work out a GPU's cell. `processes` are those on it, largest first."""
+def cell(on: LabGpu, href: str, status: Status, taken_at: datetime, *, titled: bool) -> GpuCell:
+    """Work out a GPU's cell."""
+    gpu, processes = on.gpu, on.processes
     largest = processes[0] if processes else None
     return GpuCell(
         index=gpu.index,
@@ -50,7 +49,7 @@ def cell(
         utilization=words.percent(gpu.utilization_pct),
         utilization_level=words.level(gpu.utilization_pct),
         memory=words.memory(gpu.memory_used_mib, gpu.memory_total_mib),
-        memory_level=words.level(memory_pct(gpu)),
+        memory_level=words.level(on.memory_pct),
         more=f"{words.degrees(gpu.temperature_c)} · {words.watts(gpu.power_w)}",
         is_owned=largest is not None,
         who=_who(gpu, largest, status),
@@ -58,13 +57,6 @@ def cell(
         since=_running(largest, taken_at) if largest else "",
         title=_title(gpu, processes, taken_at) if titled else None,
     )
-
-
-def by_memory(processes: Sequence[Process]) -> Sequence[Process]:
-    """Put the largest first."""
-    if len(processes) < 2:
-        return processes
-    return sorted(processes, key=lambda process: (-(process.memory_mib or 0), process.pid))
 
 
 def _who(gpu: Gpu, largest: Process | None, status: Status) -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webmon.model import natural_order
 from webmon.publish import words
-from webmon.publish.addresses import gpu_places, host_page
-from webmon.publish.cell import by_memory, cell
+from webmon.publish.addresses import host_page
+from webmon.publish.cell import cell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
-    from webmon.model import Gpu, Host, Process, Snapshot
+    from webmon.model import Gpu, Snapshot
     from webmon.publish.cell import GpuCell
+    from webmon.publish.lab import Lab, LabHost
 
 # With more GPUs than this the page saves: no hover texts (a third of a cell each; the host's page has
 # their content), cards out of sight are not laid out, and squares are small.
@@ -68,43 +69,21 @@ class Overview:
     hosts: Sequence[HostCard]
 
 
-def overview(snapshot: Snapshot, names: Mapping[str, str]) -> Overview:
-    """Work out the overview; `names` are those of the hosts in files."""
-    gpus = snapshot.gpus_by_host()
-    processes = snapshot.processes_by_host()
-    many = len(snapshot.gpus) > FEW_GPUS
-    cards = [
-        _card(
-            host,
-            gpus.get(host.host, ()),
-            processes.get(host.host, ()),
-            names[host.host],
-            snapshot.taken_at,
-            titled=not many,
-        )
-        for host in sorted(snapshot.hosts, key=lambda host: natural_order(host.host))
-    ]
+def overview(lab: Lab) -> Overview:
+    """Work out the overview."""
+    snapshot = lab.snapshot
+    many = lab.total > FEW_GPUS
     return Overview(
-        free=sum(card.free for card in cards),
-        total=len(snapshot.gpus),
+        free=lab.free,
+        total=lab.total,
         many=many,
         summary=_summary(snapshot),
         tiles=_tiles(snapshot.gpus),
         memories=sorted(
             {words.whole_gigabytes(gpu.memory_total_mib) for gpu in snapshot.gpus if gpu.memory_total_mib}
         ),
-        hosts=cards,
+        hosts=[_card(one, lab.taken_at, titled=not many) for one in lab.hosts],
     )
-
-
-def processes_by_gpu(
-    processes: Sequence[Process],
-) -> Mapping[tuple[int | None, str | None], Sequence[Process]]:
-    """Return the processes on each GPU, by its index and uuid, largest first."""
-    on_gpu: dict[tuple[int | None, str | None], list[Process]] = defaultdict(list)
-    for process in processes:
-        on_gpu[process.gpu_index, process.gpu_uuid].append(process)
-    return {key: by_memory(group) for key, group in on_gpu.items()}
 
 
 def _summary(snapshot: Snapshot) -> str:
@@ -135,38 +114,20 @@ def _tiles(gpus: Sequence[Gpu]) -> list[ModelTile]:
     return sorted(tiles, key=lambda tile: (-tile.free, -tile.total, natural_order(tile.name)))
 
 
-def _card(
-    host: Host,
-    gpus: Sequence[Gpu],
-    processes: Sequence[Process],
-    name: str,
-    taken_at: datetime,
-    *,
-    titled: bool,
-) -> HostCard:
-    on_gpu = processes_by_gpu(processes)
-    href = host_page(name)
+def _card(one: LabHost, taken_at: datetime, *, titled: bool) -> HostCard:
+    host = one.host
+    href = host_page(one.name)
     return HostCard(
         name=host.host,
-        anchor=name,
+        anchor=one.name,
         href=href,
         label=host.label,
         group=host.group,
         status=host.status,
-        facts=words.facts(host, gpus),
-        free=sum(gpu.state == "free" for gpu in gpus),
-        total=len(gpus),
+        facts=words.facts(host, [on.gpu for on in one.gpus]),
+        free=one.free,
+        total=len(one.gpus),
         error=words.sentence(host.error),
         last_seen=host.last_seen,
-        cells=[
-            cell(
-                gpu,
-                on_gpu.get((gpu.index, gpu.uuid), ()),
-                f"{href}#{place}",
-                host.status,
-                taken_at,
-                titled=titled,
-            )
-            for gpu, place in zip(gpus, gpu_places(gpus), strict=True)
-        ],
+        cells=[cell(on, f"{href}#{on.place}", host.status, taken_at, titled=titled) for on in one.gpus],
     )

@@ -1,4 +1,4 @@
-"""The pages: a snapshot in, (path, text) pairs out. jinja2 is imported here and nowhere else."""
+"""The pages: a lab in, (path, text) pairs out. jinja2 is imported here and nowhere else."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 import jinja2
 
+from webmon.errors import ConfigError
 from webmon.publish import words
-from webmon.publish.addresses import file_names
 from webmon.publish.overview import overview
 from webmon.publish.sheet import sheets
 from webmon.resources import resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime, timedelta
+    from collections.abc import Iterator
+    from datetime import datetime
 
     from webmon.config.settings import SiteSettings
-    from webmon.model import Snapshot
+    from webmon.publish.lab import Lab
+    from webmon.publish.look import Look
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +31,29 @@ class Freshness:
     is_stale: bool
 
 
-def pages(
-    snapshot: Snapshot, site: SiteSettings, assets: Mapping[str, str], *, now: datetime, period: timedelta
-) -> Iterator[tuple[str, str]]:
-    """Return every page; `assets` gives the published name of each asset."""
-    environment = _environment(site)
-    old = 3 * period
-    fresh = Freshness(snapshot.taken_at, int(old.total_seconds()), now - snapshot.taken_at > old)
-    environment.globals |= {"site": site, "asset": assets, "fresh": fresh}
-    names = file_names([host.host for host in snapshot.hosts])
+def pages(lab: Lab, look: Look) -> Iterator[tuple[str, str]]:
+    """Return every page; ConfigError if a template of the user's own fails."""
+    try:
+        yield from _pages(lab, look)
+    except Exception as error:
+        if look.site.templates is None:
+            raise
+        raise ConfigError(
+            f"a template in {look.site.templates} fails: {type(error).__name__}: {error}",
+            "Compare it with the one in webmon's templates folder, or remove [site] templates",
+        ) from error
+
+
+def _pages(lab: Lab, look: Look) -> Iterator[tuple[str, str]]:
+    environment = _environment(look.site)
+    old = 3 * look.period
+    fresh = Freshness(lab.taken_at, int(old.total_seconds()), look.now - lab.taken_at > old)
+    environment.globals |= {"site": look.site, "asset": look.assets, "fresh": fresh}
     template = environment.get_template("host.html.j2")
-    for sheet in sheets(snapshot, names):
+    for sheet in sheets(lab):
         yield sheet.path, template.render(host=sheet)
     # Last: an open overview takes the details from the pages of the hosts.
-    yield "index.html", environment.get_template("index.html.j2").render(page=overview(snapshot, names))
+    yield "index.html", environment.get_template("index.html.j2").render(page=overview(lab))
 
 
 def _environment(site: SiteSettings) -> jinja2.Environment:

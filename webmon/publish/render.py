@@ -12,19 +12,24 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from webmon.errors import ConfigError
+from webmon.publish.lab import lab
+from webmon.publish.look import Look
+from webmon.publish.metrics import metrics
 from webmon.publish.pages import pages
+from webmon.publish.states import states
 from webmon.publish.tables import tables
+from webmon.publish.text import text
 from webmon.resources import resource
 from webmon.store.files import clear_leftovers, make_folder, storing, write, write_if_changed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
 
     from webmon.config.settings import SiteSettings
     from webmon.model import Snapshot
+    from webmon.publish.lab import Lab
 
 # What cron does; a longer period shows in the snapshots that are kept.
 USUAL_PERIOD = timedelta(minutes=5)
@@ -35,30 +40,37 @@ _OLD_ASSETS_STAY_S = 86400
 _MANIFEST = ".manifest"
 
 
+# Each makes (path, text) pairs. The pages come last, as they name the other files.
+VIEWS: tuple[Callable[[Lab, Look], Iterator[tuple[str, str]]], ...] = (
+    tables,
+    states,
+    metrics,
+    text,
+    pages,
+)
+
+
 def render(
-    snapshot: Snapshot, site: SiteSettings, folder: Path, *, now: datetime, period: timedelta | None
+    snapshot: Snapshot,
+    site: SiteSettings,
+    folder: Path,
+    *,
+    now: datetime,
+    period: timedelta | None,
+    addresses: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the site of a snapshot into a folder."""
-    period = max(period or USUAL_PERIOD, USUAL_PERIOD)
+    """Write the site of a snapshot into a folder, with the hosts' addresses where they are known."""
     with storing(folder):
         make_folder(folder)
     assets = _assets()
     names = {name: published for name, (published, _) in assets.items()}
+    look = Look(site, names, now, max(period or USUAL_PERIOD, USUAL_PERIOD))
     # Assets first: whoever sees the new page finds what it names.
     files = [(published, content) for published, content in assets.values()]
-    files += [(path, text.encode("utf-8", "replace")) for path, text in tables(snapshot)]
-    try:
-        files += [
-            (path, text.encode("utf-8", "replace"))
-            for path, text in pages(snapshot, site, names, now=now, period=period)
-        ]
-    except Exception as error:
-        if site.templates is None:
-            raise
-        raise ConfigError(
-            f"a template in {site.templates} fails: {type(error).__name__}: {error}",
-            "Compare it with the one in webmon's templates folder, or remove [site] templates",
-        ) from error
+    shown = lab(snapshot, addresses)
+    files += [
+        (path, written.encode("utf-8", "replace")) for view in VIEWS for path, written in view(shown, look)
+    ]
     with storing(folder):
         for path, content in files:
             write_if_changed(folder / path, content)

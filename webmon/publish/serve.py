@@ -1,19 +1,24 @@
-"""A small read-only server of the site folder: for a look without nginx, and for the demo."""
+"""A small read-only server of the site folder: for a look without nginx, the demo, and `fetch_num`."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import stat
+import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from webmon.errors import ConfigError
+from webmon.publish import past, states
+from webmon.publish.requests import wanted
 
 if TYPE_CHECKING:
+    import socket
     from pathlib import Path
 
 _TYPES = {
@@ -28,6 +33,12 @@ _TYPES = {
     ".ansi": "text/plain; charset=utf-8",
 }
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BODY_HEADERS = ("Content-Length", "Transfer-Encoding")
+
+_MOST_CLIENTS = 500
+_REQUEST_S = 15.0  # a request has to be here by then, and a connection may wait so long for the next one
+_ANSWER_S = 120.0  # an answer has to be taken by then
+
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'",
@@ -42,9 +53,12 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, site: Path, address: str, port: int) -> None:
-        """Bind to the address; ConfigError if that can't be done."""
-        self.site = site
+    def __init__(self, site: Path, address: str, port: int, data: Path | None = None) -> None:
+        """Bind to the address; ConfigError if that can't be done. `fetch_num` needs the data folder."""
+        self.site, self.data = site, data
+        # The past is read by one request at a time: its memory is that of one answer.
+        self.past_is_read = threading.Lock()
+        self._places = threading.BoundedSemaphore(_MOST_CLIENTS)
         if ":" in address:
             import socket
 
@@ -64,6 +78,20 @@ class Server(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Start a thread for a client; with too many of them, turn it away."""
+        if self._places.acquire(timeout=1):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a client, and give its place to the next one."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Pass over clients that go away in the middle."""
 
@@ -80,7 +108,17 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "webmon"
     sys_version = ""
-    timeout = 15
+
+    def setup(self) -> None:
+        """Read requests with a deadline for each as a whole, not for each of its bytes."""
+        super().setup()
+        self._requests = _Requests(self.connection)
+        self.rfile = io.BufferedReader(self._requests)
+
+    def handle_one_request(self) -> None:
+        """Read a request and answer it."""
+        self._requests.deadline = time.monotonic() + _REQUEST_S
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         """Send a file."""
@@ -101,11 +139,19 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def _answer(self, *, with_body: bool) -> None:
-        found = _read(self.server.site, self.path)
-        if found is None:
-            self.send_error(HTTPStatus.NOT_FOUND)
+        try:
+            asked = wanted(self.path)
+            found = _read(self.server.site, asked.path) if asked else None
+            if found is None:
+                self._refuse(HTTPStatus.NOT_FOUND, "not found", with_body=with_body)
+                return
+            name, content = found
+            if asked and asked.samples and self.server.data:
+                with self.server.past_is_read:
+                    content = past.with_samples(content, self.server.data, asked.samples).encode()
+        except ValueError as error:
+            self._refuse(HTTPStatus.BAD_REQUEST, str(error), with_body=with_body)
             return
-        name, content = found
         etag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
         immutable = name.parts[:1] == ("assets",)
         extra = {
@@ -115,10 +161,14 @@ class _Handler(BaseHTTPRequestHandler):
         if etag in (self.headers.get("If-None-Match") or ""):
             self._send(HTTPStatus.NOT_MODIFIED, b"", "", with_body=False, extra=extra)
             return
-        kind = (
-            _METRICS_TYPE if name.name == "metrics" else _TYPES.get(name.suffix, "application/octet-stream")
-        )
-        self._send(HTTPStatus.OK, content, kind, with_body=with_body, extra=extra)
+        self._send(HTTPStatus.OK, content, _type(name), with_body=with_body, extra=extra)
+
+    def _refuse(self, code: HTTPStatus, info: str, *, with_body: bool) -> None:
+        """Answer a program with JSON, anybody else with a line of text."""
+        if self.path.startswith("/states"):
+            self._send(code, states.error(code, info).encode(), _TYPES[".json"], with_body=with_body)
+        else:
+            self.send_error(code)
 
     def _send(
         self, code: int, content: bytes, kind: str, *, with_body: bool, extra: dict[str, str] | None = None
@@ -129,23 +179,42 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(content)))
         for name, value in {**_HEADERS, **(extra or {})}.items():
             self.send_header(name, value)
-        if code >= HTTPStatus.BAD_REQUEST:
+        # A body, which nobody here reads, would be taken for the next request.
+        has_body = any(name in (getattr(self, "headers", None) or ()) for name in _BODY_HEADERS)
+        if code >= HTTPStatus.BAD_REQUEST or has_body:
             self.send_header("Connection", "close")
             self.close_connection = True
         self.end_headers()
+        self.connection.settimeout(_ANSWER_S)
         if with_body:
             self.wfile.write(content)
 
 
-def _read(site: Path, target: str) -> tuple[PurePosixPath, bytes] | None:
-    """Return a file of the site; None for whatever is not one: dotfiles, links out of it, folders."""
-    path = unquote(urlsplit(target).path, errors="replace")
-    parts = [part for part in path.split("/") if part]
-    if "\x00" in path or any(part.startswith(".") for part in parts):
-        return None
-    if path.endswith("/"):
-        parts.append("index.html")
-    name = PurePosixPath(*parts)
+class _Requests(io.RawIOBase):
+    """What a client sends, until the deadline."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.deadline = 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._connection.settimeout(max(0.001, self.deadline - time.monotonic()))
+        return self._connection.recv_into(buffer)
+
+
+def _type(name: PurePosixPath) -> str:
+    """Return a file's content type; those without an ending, and of the hosts, are metrics."""
+    if name.suffix == ".metrics" or name.name in ("metrics", "metrics-dcgm"):
+        return _METRICS_TYPE
+    return _TYPES.get(name.suffix, "application/octet-stream")
+
+
+def _read(site: Path, path: str) -> tuple[PurePosixPath, bytes] | None:
+    """Return a file of the site; None for whatever is not one: links out of it, folders."""
+    name = PurePosixPath(*(part for part in path.split("/") if part))
     real = os.path.realpath(site / name)
     if not real.startswith(os.path.realpath(site) + os.sep):
         return None

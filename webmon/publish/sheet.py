@@ -6,18 +6,16 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webmon.availability import memory_pct
 from webmon.model import ssh_arguments
 from webmon.publish import words
-from webmon.publish.addresses import gpu_places, host_page
-from webmon.publish.cell import by_memory
-from webmon.publish.overview import processes_by_gpu
+from webmon.publish.addresses import host_metrics, host_page, host_states, host_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from webmon.model import Gpu, Host, Process, Snapshot
+    from webmon.model import Process
+    from webmon.publish.lab import Lab, LabGpu, LabHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +63,9 @@ class HostSheet:
     """One host, in full."""
 
     path: str
+    text: str
+    states: str
+    metrics: str
     name: str
     label: str | None
     group: str | None
@@ -85,29 +86,28 @@ class HostSheet:
     strays: Sequence[ProcessRow]
 
 
-def sheets(snapshot: Snapshot, names: Mapping[str, str]) -> Iterator[HostSheet]:
-    """Work out the page of each host; `names` are those of the hosts in files."""
-    gpus = snapshot.gpus_by_host()
-    processes = snapshot.processes_by_host()
-    for host in snapshot.hosts:
-        yield _host(host, gpus.get(host.host, ()), processes.get(host.host, ()), names[host.host])
+def sheets(lab: Lab) -> Iterator[HostSheet]:
+    """Work out the page of each host."""
+    return map(_sheet, lab.hosts)
 
 
-def _host(host: Host, gpus: Sequence[Gpu], processes: Sequence[Process], name: str) -> HostSheet:
-    on_gpu = processes_by_gpu(processes)
-    known = {(gpu.index, gpu.uuid) for gpu in gpus}
+def _sheet(one: LabHost) -> HostSheet:
+    host, gpus = one.host, [on.gpu for on in one.gpus]
     reach = ssh_arguments(host.host)
     # Where models differ, CUDA puts the fastest first, unless it is told to count as nvidia-smi does.
     order = "CUDA_DEVICE_ORDER=PCI_BUS_ID " if len({gpu.name for gpu in gpus}) > 1 else ""
     return HostSheet(
-        path=host_page(name),
+        path=host_page(one.name),
+        text=host_text(one.name),
+        states=host_states(one.name),
+        metrics=host_metrics(one.name),
         name=host.host,
         label=host.label,
         group=host.group,
         status=host.status,
         reason=host.reason,
         error=words.sentence(host.error),
-        free=sum(gpu.state == "free" for gpu in gpus),
+        free=one.free,
         total=len(gpus),
         copy=shlex.join(reach) if reach else None,
         last_seen=host.last_seen,
@@ -117,17 +117,15 @@ def _host(host: Host, gpus: Sequence[Gpu], processes: Sequence[Process], name: s
         driver=host.driver or words.UNKNOWN,
         load=words.load(host.load1, host.cpus),
         ram=words.memory(host.ram_used_mib, host.ram_total_mib),
-        gpus=[
-            _gpu(gpu, on_gpu.get((gpu.index, gpu.uuid), ()), place, order, host.driver)
-            for gpu, place in zip(gpus, gpu_places(gpus), strict=True)
-        ],
-        strays=_rows([process for key, group in on_gpu.items() if key not in known for process in group]),
+        gpus=[_gpu(on, order, host.driver) for on in one.gpus],
+        strays=_rows(one.strays),
     )
 
 
-def _gpu(gpu: Gpu, processes: Sequence[Process], place: str, order: str, driver: str | None) -> GpuSheet:
+def _gpu(on: LabGpu, order: str, driver: str | None) -> GpuSheet:
+    gpu = on.gpu
     return GpuSheet(
-        place=place,
+        place=on.place,
         index=gpu.index,
         name=gpu.name or "model not known",
         state=gpu.state,
@@ -136,7 +134,7 @@ def _gpu(gpu: Gpu, processes: Sequence[Process], place: str, order: str, driver:
         utilization=words.percent(gpu.utilization_pct),
         utilization_level=words.level(gpu.utilization_pct),
         memory=words.memory(gpu.memory_used_mib, gpu.memory_total_mib),
-        memory_level=words.level(memory_pct(gpu)),
+        memory_level=words.level(on.memory_pct),
         idle_since=gpu.idle_since,
         memory_utilization=words.percent(gpu.memory_utilization_pct),
         temperature=words.degrees(gpu.temperature_c),
@@ -147,8 +145,8 @@ def _gpu(gpu: Gpu, processes: Sequence[Process], place: str, order: str, driver:
         mig={"Enabled": "on", "Disabled": "off"}.get(gpu.mig_mode or "", words.UNKNOWN),
         driver=driver or words.UNKNOWN,
         uuid=gpu.uuid or words.UNKNOWN,
-        processes=_rows(processes),
-        nobody="Its processes are not known." if gpu.state in ("unknown", "faulty") else "No processes.",
+        processes=_rows(on.processes),
+        nobody="No processes." if on.processes_are_known else "Its processes are not known.",
     )
 
 
@@ -162,5 +160,5 @@ def _rows(processes: Sequence[Process]) -> list[ProcessRow]:
             started_at=process.started_at,
             container=process.container or "",
         )
-        for process in by_memory(processes)
+        for process in processes
     ]

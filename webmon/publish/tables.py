@@ -1,17 +1,50 @@
-"""The snapshot as data: what a program reads in place of the pages."""
+"""The snapshot as data: snapshot.json and its schema for programs, CSV for spreadsheets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import csv
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
 
-from webmon.store import document
+from webmon.model import Gpu, Process
+from webmon.store import document, schema
+from webmon.store.table import columns, to_cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from webmon.model import Snapshot
+    from webmon.publish.lab import Lab
+    from webmon.publish.look import Look
+
+# What a spreadsheet may take for a formula: at the start of a cell, and of the next one where it splits
+# at other characters than ours. The wide forms count as well in some languages.
+_FORMULA = re.compile(r"(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r])")
 
 
-def tables(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+def tables(lab: Lab, _look: Look) -> Iterator[tuple[str, str]]:
     """Return the path and the text of each file."""
+    snapshot = lab.snapshot
     yield "snapshot.json", document.to_json(snapshot)
+    yield "snapshot.schema.json", json.dumps(schema.schema(), indent=1) + "\n"
+    yield "gpus.csv", _csv(snapshot.gpus, Gpu)
+    yield "processes.csv", _csv(snapshot.processes, Process)
+
+
+def _csv(rows: Iterable[Any], kind: Any) -> str:
+    """Write a table with the columns of the data folder's; no cell of it starts a formula."""
+    names = columns(kind)
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_harmless(value) for value in row] for row in rows)
+    return file.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    """Return a cell; texts that could be a formula get an apostrophe before them, numbers are numbers."""
+    if value is None or type(value) is int:
+        return value
+    cell = to_cell(value)
+    return _FORMULA.sub(r"\1'", cell) if isinstance(value, str | tuple) else cell

@@ -16,6 +16,7 @@ from webmon.errors import DataError, StorageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import BinaryIO
 
 # Readable by the web server; a temporary file would start as 0600.
 FILE_MODE = 0o644
@@ -54,11 +55,18 @@ def write(path: Path, content: bytes, mode: int = FILE_MODE, *, sync: bool = Tru
 
     With `sync` that holds even if the machine loses its power; it takes a while.
     """
+    with replacing(path, mode, sync=sync) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path, mode: int = FILE_MODE, *, sync: bool = True) -> Iterator[BinaryIO]:
+    """Give a file to write to, which takes the place of the one at `path` if all goes well."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "wb") as file:
-            file.write(content)
+            yield file
             os.fchmod(file.fileno(), mode)
             if sync:
                 file.flush()

@@ -85,6 +85,11 @@ def read(folder: Path) -> Snapshot:
     return Snapshot(_taken_at(folder, hosts), hosts, gpus, processes)
 
 
+def kept(folder: Path) -> list[Path]:
+    """Return the folders of the snapshots that are kept, in the order of their times."""
+    return [folder / "snapshots" / name for name in _saved(folder / "snapshots")]
+
+
 def period(folder: Path) -> timedelta | None:
     """Return the usual time between two polls, by the snapshots that are kept."""
     times = [time for name in _saved(folder / "snapshots") if (time := _time(name))]

@@ -70,17 +70,18 @@ def read(path: Path, kind: type[Row]) -> tuple[Row, ...]:
 
 
 def _rows(reader: Iterator[list[str]], kind: type[Row]) -> Iterator[Row]:
-    converters = _converters(kind)
+    makers = converters(kind)
     header = next(reader, [])
-    if header[: len(converters)] != list(converters):
+    if header[: len(makers)] != list(makers):
         raise ValueError("the columns are not those of webmon")
     for row in reader:
         if len(row) != len(header):
             raise ValueError(f"{len(row)} cells instead of {len(header)}")
-        yield kind(*(make(cell) for make, cell in zip(converters.values(), row, strict=False)))
+        yield kind(*(make(cell) for make, cell in zip(makers.values(), row, strict=False)))
 
 
-def _converters(kind: type[Row]) -> dict[str, Callable[[str], Any]]:
+def converters(kind: type[Any]) -> dict[str, Callable[[str], Any]]:
+    """Return what reads each column's cells."""
     return {name: _converter(base, name, optional=optional) for name, base, optional in types(kind)}
 
 

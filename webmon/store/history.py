@@ -1,0 +1,211 @@
+"""A row for each GPU and poll, in a file for each UTC day: appended, closed with gzip, removed when old.
+
+    data/history/2026-11-17.csv.gz   closed
+    data/history/2026-11-18.csv      today
+
+A run that is killed in the middle of a line leaves a torn one; readers pass over it, and the next run
+takes it away.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import re
+import zlib
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from webmon.availability import is_ignored
+from webmon.model import State  # noqa: TC001 - its words are read from the annotation
+from webmon.store import table
+from webmon.store.files import FILE_MODE, clear_leftovers, make_folder, replacing, storing
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from webmon.availability import Rules
+    from webmon.model import Process, Snapshot
+
+# Where the host starts in a line, after `2026-11-18T08:05:00Z,`.
+_HOST = 21
+
+_DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.csv(\.gz)?")
+
+
+class Sample(NamedTuple):
+    """What is kept of one GPU in one poll. Users come with their memory: `alice=6400`, or `bob=`."""
+
+    time: datetime
+    host: str
+    index: int  # type: ignore[assignment] # a tuple has a method of that name
+    uuid: str | None = None
+    name: str | None = None
+    state: State = "unknown"
+    utilization_pct: int | None = None
+    memory_used_mib: int | None = None
+    memory_total_mib: int | None = None
+    power_w: float | None = None
+    temperature_c: int | None = None
+    users: tuple[str, ...] = ()
+
+
+def append(folder: Path, snapshot: Snapshot, rules: Rules, keep_days: int) -> None:
+    """Add a poll to its day, close the days before, and remove those that are too old."""
+    days = folder / "history"
+    today = snapshot.taken_at.astimezone(UTC).date()
+    with storing(days):
+        make_folder(days)
+        _append(days / f"{today}.csv", samples(snapshot, rules))
+        _close(days, today)
+        _remove_old(days, today, keep_days)
+        clear_leftovers(days)
+
+
+def samples(snapshot: Snapshot, rules: Rules) -> Iterator[Sample]:
+    """Return what is kept of a snapshot."""
+    processes = snapshot.processes_by_host()
+    for host, gpus in snapshot.gpus_by_host().items():
+        memory = _memory_by_user(processes.get(host, ()), rules)
+        for gpu in gpus:
+            yield Sample(
+                snapshot.taken_at,
+                host,
+                gpu.index,
+                gpu.uuid,
+                gpu.name,
+                gpu.state,
+                gpu.utilization_pct,
+                gpu.memory_used_mib,
+                gpu.memory_total_mib,
+                gpu.power_w,
+                gpu.temperature_c,
+                tuple(f"{user}={memory.get((gpu.uuid, user), '')}" for user in gpu.users),
+            )
+
+
+def read(folder: Path, hosts: Collection[str], day: date) -> list[Sample]:
+    """Return a day's samples of some hosts, in the order of their times, without damaged lines."""
+    days = folder / "history"
+    found = [
+        sample for name in (f"{day}.csv.gz", f"{day}.csv") for sample in _parsed(_lines(days / name), hosts)
+    ]
+    return sorted(found, key=lambda sample: sample.time)
+
+
+def days(folder: Path) -> list[date]:
+    """Return the days that there is something of, in their order."""
+    return sorted({day for day, _ in _files(folder / "history")})
+
+
+def _memory_by_user(processes: Iterable[Process], rules: Rules) -> dict[tuple[str | None, str], int]:
+    """Return the memory that each user has on each GPU, as far as it is known."""
+    memory: dict[tuple[str | None, str], int] = {}
+    for process in processes:
+        if process.user is not None and process.memory_mib is not None and not is_ignored(process, rules):
+            key = (process.gpu_uuid, process.user)
+            memory[key] = memory.get(key, 0) + process.memory_mib
+    return memory
+
+
+def _append(path: Path, rows: Iterable[Sample]) -> None:
+    text = _written(rows)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+    with open(descriptor, "r+b", buffering=0) as file:
+        size = _whole_lines(file.fileno())
+        file.truncate(size)
+        if size == 0:
+            os.fchmod(file.fileno(), FILE_MODE)
+            text = ",".join(Sample._fields) + "\n" + text
+        content = memoryview(text.encode("utf-8", "replace"))
+        while content:
+            content = content[file.write(content) or 0 :]
+        os.fsync(file.fileno())
+
+
+def _whole_lines(descriptor: int) -> int:
+    """Return the size of a file without the torn line that it may end with."""
+    size = os.fstat(descriptor).st_size
+    end = size
+    while end > 0:
+        start = max(0, end - 65536)
+        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+def _written(rows: Iterable[Sample]) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([table.to_cell(value) for value in row] for row in rows)
+    return file.getvalue()
+
+
+def _close(days: Path, today: date) -> None:
+    """Compress the days before. One that was closed too early, by a clock that went back, gets the rest."""
+    for day, path in _files(days):
+        if day >= today or path.suffix != ".csv":
+            continue
+        closed = path.with_name(f"{path.name}.gz")
+        before, rest = list(_lines(closed)), list(_lines(path))
+        if before:
+            # A run that was killed after the first of these two steps has left the rest in both files.
+            rest = [] if before[-len(rest) + 1 :] == rest[1:] else before + rest[1:]
+        if rest:
+            with replacing(closed) as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as target:
+                target.writelines(rest)
+        path.unlink()
+
+
+def _remove_old(days: Path, today: date, keep_days: int) -> None:
+    """Remove what is too old, as of the last day before this one: the clock may have jumped."""
+    files = _files(days)
+    before = [day for day, _ in files if day < today]
+    for day, path in files:
+        if day < max(before, default=today) - timedelta(days=keep_days - 1):
+            path.unlink()
+
+
+def _files(days: Path) -> list[tuple[date, Path]]:
+    try:
+        names = sorted(os.listdir(days))
+    except FileNotFoundError:
+        return []
+    found = [(match[1], days / name) for name in names if (match := _DAY.fullmatch(name))]
+    return [(day, path) for text, path in found if (day := _date(text))]
+
+
+def _date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Return a day's whole lines: none of a file that is not there, and what can be read of a damaged one."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield line
+    except (FileNotFoundError, EOFError, gzip.BadGzipFile, zlib.error):
+        return
+
+
+def _parsed(lines: Iterable[bytes], hosts: Collection[str]) -> Iterator[Sample]:
+    makers = list(table.converters(Sample).values())
+    wanted = {host.encode() for host in hosts}
+    for line in lines:
+        # The time is of one length; to look for the host first saves most of the work.
+        if line[_HOST : line.find(b",", _HOST)] not in wanted:
+            continue
+        (row,) = csv.reader([line.decode("utf-8", "replace")])
+        try:
+            yield Sample(*(make(cell) for make, cell in zip(makers, row, strict=True)))
+        except ValueError:
+            continue  # a line that is damaged
