@@ -121,7 +121,7 @@ def test_nothing_breaks_or_sticks_out(browser, serve, make_site, name, width, da
     folder = make_site(CLUSTERS[name], now=NOW)
     url = serve(folder)
     paths = ["index.html", "index.html?view=compact", "index.html?view=table"]
-    paths += [f"hosts/{path.name}" for path in sorted((folder / "hosts").glob("*"))][:3]
+    paths += [f"hosts/{path.name}" for path in sorted((folder / "hosts").glob("*.html"))][:3]
     page = browser.open(url, width=width, dark=dark)
     for path in paths:
         page.go(url + path)
