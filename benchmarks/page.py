@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import os
 import shutil
 import statistics
@@ -38,20 +39,30 @@ if TYPE_CHECKING:
 
 WEBMON = [sys.executable, "-m", "webmon"]
 
-# The command, with a clock around the one call.
+# The command, with a clock around the call that renders, and around each view.
 INSIDE = """
-import sys, time
+import json, sys, time
 import webmon.publish.render as module
 from webmon.cli import run
 
 render = module.render
+taken = {}
 
-def timed(*arguments, **named):
+def timed(view):
+    def watched(*arguments):
+        start = time.perf_counter()
+        files = list(view(*arguments))
+        taken[view.__name__] = time.perf_counter() - start
+        return files
+    return watched
+
+def watched(*arguments, **named):
     start = time.perf_counter()
     render(*arguments, **named)
-    print(time.perf_counter() - start)
+    print(json.dumps(taken | {"render": time.perf_counter() - start}))
 
-module.render = timed
+module.VIEWS = tuple(map(timed, module.VIEWS))
+module.render = watched
 sys.argv[0] = "webmon"
 sys.exit(run())
 """
@@ -59,6 +70,7 @@ sys.exit(run())
 # What somebody looks for: each key, and then each Backspace, is one measurement.
 WORDS = ("rossi", "h100")
 VIEWS = ("cards", "compact", "table")
+VIEW_MODULES = ("tables", "states", "metrics", "text", "pages")
 
 # Runs in the page before anything of its own does.
 WATCH = """(() => {
@@ -161,7 +173,7 @@ class Row:
         return "ok" if statistics.median(self.values) <= self.bound else "OVER"
 
     def __str__(self) -> str:
-        digits = {"s": 2, "ms": 0, "MB": 0, "kB": 0}[self.unit]
+        digits = {"s": 2}.get(self.unit, 0)
         middle = around = "–"  # noqa: RUF001
         if self.values:
             middle = f"{statistics.median(self.values):,.{digits}f}"
@@ -215,10 +227,14 @@ class Bench:
 
     def rendering(self) -> list[Row]:
         """Render poll after poll, as cron does: each time all of the page has changed."""
-        whole = Row("webmon render, the whole command", "s", 2)
+        whole = Row("webmon render, all files, the whole command", "s", 4)
         cpu = Row("webmon render, its CPU time", "s")
-        inside = Row("webmon.publish.render.render alone", "s", 2)
+        inside = Row("webmon.publish.render.render alone", "s")
+        views = {name: Row(f"of that, the view {name!r}", "s") for name in VIEW_MODULES}
+        views["pages"].bound = 2
         memory = Row("webmon render, peak memory", "MB", 500)
+        again = Row("webmon render, nothing new", "s", 4)
+        rewritten = Row("files that it writes then", "", 0)
         self._take_next_poll()
         for config in (self._config, self._live_config):
             measured([*WEBMON, "render", "-q", "-c", config])
@@ -228,9 +244,19 @@ class Bench:
             whole.values.append(seconds)
             cpu.values.append(used.ru_utime + used.ru_stime)
             memory.values.append(used.ru_maxrss * 1024 / 1e6)
-            said = output(sys.executable, "-c", INSIDE, "render", "-q", "-c", self._live_config)
-            inside.values.append(float(said))
-        return [whole, cpu, inside, memory]
+            said = json.loads(output(sys.executable, "-c", INSIDE, "render", "-q", "-c", self._live_config))
+            inside.values.append(said["render"])
+            for name, row in views.items():
+                row.values.append(said[name])
+            before = self._files()
+            again.values.append(measured([*WEBMON, "render", "-q", "-c", self._config])[0])
+            rewritten.values.append(len(self._files() ^ before))
+        return [whole, cpu, inside, *views.values(), memory, again, rewritten]
+
+    def _files(self) -> set[tuple[str, int, int]]:
+        """Return what shows that a file has been written: its inode, and its time."""
+        found = [(path, path.stat()) for path in self._site.rglob("*") if path.is_file()]
+        return {(str(path), about.st_ino, about.st_mtime_ns) for path, about in found}
 
     def sizes(self) -> list[Row]:
         """Weigh the page, as it is and as nginx sends it."""

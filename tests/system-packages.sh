@@ -32,6 +32,7 @@ need nginx-light nginx
 need chromium chromium chromium-browser google-chrome
 need prometheus prometheus
 need wrk wrk
+need curl curl
 need busybox busybox
 need tcsh csh
 need fish fish

@@ -7,15 +7,19 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from servers.command import environment
+from servers.programs import need
 from servers.ssh_keys import make_key
 
 from webmon import model
 from webmon.cli.parser import build
 from webmon.config import schema
+from webmon.publish.serve import Server
+from webmon.store.history import Sample
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -173,6 +177,24 @@ def test_every_link_leads_somewhere():
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
+def test_every_file_of_the_site_is_documented():
+    """In docs/pages.md, by its path; `<host>` stands for each host's name."""
+    golden = ROOT / "tests" / "site" / "golden"
+    hosts = sorted(path.stem for path in (golden / "hosts").glob("*.html"))
+    text = (ROOT / "docs" / "pages.md").read_text()
+    for path in golden.rglob("*.*"):
+        if path.is_file():
+            name = re.sub("|".join(map(re.escape, hosts)), "<host>", str(path.relative_to(golden)))
+            assert f"`{name}`" in text, name
+
+
+def test_every_column_of_the_history_is_documented():
+    """In its section, in the order that the file has them."""
+    own = DATA_FORMAT.split("## history/", 1)[1]
+    cells = re.findall(r"^\| ([a-z0-9_, ]+) \|", own, re.MULTILINE)
+    assert [name for cell in cells for name in cell.split(", ") if name != "column"] == list(Sample._fields)
+
+
 def test_every_module_stands_in_the_architecture():
     """Someone new finds each module in docs/architecture.md."""
     text = (ROOT / "docs" / "architecture.md").read_text()
@@ -183,8 +205,17 @@ def test_every_module_stands_in_the_architecture():
         assert name == "__main__" or re.search(rf"\b{name}\b", text), path
 
 
-def test_every_line_of_the_readme_can_be_typed(tmp_path, home):
-    """In a folder with the example configuration; hosts and key are replaced by ones that are there."""
+@pytest.fixture
+def site_address(tmp_path):
+    """Where the site folder of this test is served."""
+    with Server(tmp_path / "site", "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.url
+        server.shutdown()
+
+
+def test_every_line_of_the_readme_can_be_typed(tmp_path, home, site_address):
+    """In a folder with the example configuration; hosts, key and the site's address are real ones."""
     for name in ("config.example.ini", "Makefile"):
         shutil.copy(ROOT / name, tmp_path)
     key = make_key(tmp_path / "id_ed25519")
@@ -196,6 +227,9 @@ def test_every_line_of_the_readme_can_be_typed(tmp_path, home):
     for line in shell_lines(README):
         if line in ELSEWHERE or re.match(rf"({'|'.join(NEEDS_GPUS)})( --?[a-z]|$)", line):
             continue
+        if line.startswith("curl "):
+            need("curl", "curl")
+            line = line.replace("curl ", "curl -sSf ").replace("http://mon.lab/gpus/", site_address)  # noqa: PLW2901
         done = subprocess.run(
             ["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
             env=environment(PATH=path),
