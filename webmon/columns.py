@@ -45,7 +45,7 @@ def broken(text: str, width: int) -> list[str]:
         head = _head(text, width) or text[0]
         lines.append(head)
         text = text[len(head) :]
-    return [*lines, text]
+    return [*lines, text] if text or not lines else lines
 
 
 def harmless(text: str) -> str:

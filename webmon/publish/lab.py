@@ -73,7 +73,7 @@ class Lab(NamedTuple):
     @property
     def total(self) -> int:
         """Return how many GPUs there are."""
-        return len(self.snapshot.gpus)
+        return sum(len(one.gpus) for one in self.hosts)
 
 
 def lab(snapshot: Snapshot, addresses: Mapping[str, str] | None = None) -> Lab:
