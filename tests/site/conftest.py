@@ -60,14 +60,14 @@ def _close_pages(request):
 
 @pytest.fixture
 def serve():
-    """Serve a site folder and return its address: `serve(folder)`."""
+    """Serve a site folder and return its address: `serve(folder)`, or `serve(folder, data)`."""
     import threading
 
     servers = []
 
-    def start(folder):
-        server = Server(folder, "127.0.0.1", 0)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    def start(folder, data=None):
+        server = Server(folder, "127.0.0.1", 0, data)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         servers.append(server)
         return server.url
 

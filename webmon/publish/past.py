@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,10 @@ from webmon.store import history, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
+
+    from webmon.model import Status
 
 
 # What one answer may have of samples, all hosts together: 100 MB of them, or so.
@@ -43,9 +45,16 @@ def with_samples(document: bytes, data: Path, count: int) -> str:
 def newest(data: Path, hosts: Collection[str], count: int) -> dict[str, list[str]]:
     """Return up to `count` samples of each host, written, in the order of their times."""
     found: dict[str, dict[datetime, str]] = {host: {} for host in hosts}
+    asked = frozenset(hosts)
+    last = snapshot.latest_time(data)
     for folder in reversed(snapshot.kept(data)):
-        time, written = _of_snapshot(folder)
-        for host in found.keys() & written.keys():
+        try:
+            time, written = _of_snapshot(folder, asked)
+        except DataError:
+            continue  # it has been removed, or is damaged: the history has it, too
+        if last and time > last:
+            continue  # of a clock that was wrong: it would be the newest for years
+        for host in asked & written.keys():
             found[host].setdefault(time, written[host])
         if all(len(samples) >= count for samples in found.values()):
             break
@@ -53,47 +62,61 @@ def newest(data: Path, hosts: Collection[str], count: int) -> dict[str, list[str
         lacking = {host for host, samples in found.items() if len(samples) < count}
         if not lacking:
             break
-        for host, samples in _of_day(history.read(data, lacking, day)).items():
+        for host, samples in _of_day(history.read(data, lacking, day), last).items():
             found[host] = samples | found[host]
     return {host: [samples[time] for time in sorted(samples)[-count:]] for host, samples in found.items()}
 
 
 @lru_cache(maxsize=64)
-def _of_snapshot(folder: Path) -> tuple[datetime, Mapping[str, str]]:
-    """Return a snapshot's time and samples; it never changes."""
-    try:
-        read = lab(snapshot.read(folder))
-    except DataError:
-        # It has been removed, or is damaged: the history has it, too.
-        return datetime.min.replace(tzinfo=UTC), {}
+def _of_snapshot(folder: Path, hosts: frozenset[str]) -> tuple[datetime, Mapping[str, str]]:
+    """Return a snapshot's time, and its samples of these hosts; it never changes."""
+    read = lab(snapshot.read(folder, hosts))
     time = read.taken_at.replace(microsecond=0)
     return time, {one.host.host: states.sample(one, read.taken_at) for one in read.hosts}
 
 
-def _of_day(samples: Sequence[history.Sample]) -> dict[str, dict[datetime, str]]:
-    """Return the samples of each host by their times."""
-    polls: dict[tuple[str, datetime], list[Gpu]] = defaultdict(list)
+def _of_day(samples: Sequence[history.Sample], last: datetime | None) -> dict[str, dict[datetime, str]]:
+    """Return the samples of each host by their times, up to the last poll."""
+    # A clock that went back may give two polls one time: of a GPU, the later one counts.
+    polls: dict[tuple[str, datetime], dict[tuple[int, str | None], history.Sample]] = defaultdict(dict)
     for one in samples:
-        gpu = Gpu(
-            one.host,
-            one.index,
-            one.uuid,
-            one.name,
-            one.state,
-            one.utilization_pct,
-            memory_used_mib=one.memory_used_mib,
-            memory_total_mib=one.memory_total_mib,
-            temperature_c=one.temperature_c,
-        )
-        polls[one.host, one.time].append(gpu)
+        if last is None or one.time <= last:
+            polls[one.host, one.time][one.index, one.uuid] = one
     found: dict[str, dict[datetime, str]] = defaultdict(dict)
     for (host, time), gpus in polls.items():
-        found[host][time] = states.sample(_as_seen(host, time, gpus), time)
+        found[host][time] = states.sample(_as_seen(host, time, list(gpus.values())), time)
     return found
 
 
-def _as_seen(host: str, time: datetime, gpus: Sequence[Gpu]) -> LabHost:
-    """Return a host as the history knows it: without processes, and down if none of its GPUs was read."""
-    is_down = all(gpu.state == "unknown" and gpu.memory_total_mib is None for gpu in gpus)
+def _as_seen(host: str, time: datetime, samples: Sequence[history.Sample]) -> LabHost:
+    """Return a host as the history knows it: without processes, and down if nothing of its GPUs was read."""
+    gpus = [_gpu(one) for one in samples]
     on_host = [LabGpu(gpu, place, (), False) for gpu, place in zip(gpus, gpu_places(gpus), strict=True)]
-    return LabHost(Host(host, status="down" if is_down else "up", checked_at=time), host, None, on_host, ())
+    status: Status = "down" if not any(map(_was_read, gpus)) else "up"
+    return LabHost(Host(host, status=status, checked_at=time), host, None, on_host, ())
+
+
+def _was_read(gpu: Gpu) -> bool:
+    readings = (
+        gpu.utilization_pct,
+        gpu.memory_used_mib,
+        gpu.memory_total_mib,
+        gpu.temperature_c,
+        gpu.power_w,
+    )
+    return gpu.state != "unknown" or any(reading is not None for reading in readings)
+
+
+def _gpu(one: history.Sample) -> Gpu:
+    return Gpu(
+        one.host,
+        one.index,
+        one.uuid,
+        one.name,
+        one.state,
+        one.utilization_pct,
+        memory_used_mib=one.memory_used_mib,
+        memory_total_mib=one.memory_total_mib,
+        temperature_c=one.temperature_c,
+        power_w=one.power_w,
+    )

@@ -25,6 +25,7 @@ from webmon.store.files import FILE_MODE, clear_leftovers, make_folder, replacin
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
+    from io import FileIO
     from pathlib import Path
 
     from webmon.availability import Rules
@@ -89,11 +90,11 @@ def samples(snapshot: Snapshot, rules: Rules) -> Iterator[Sample]:
 
 def read(folder: Path, hosts: Collection[str], day: date) -> list[Sample]:
     """Return a day's samples of some hosts, in the order of their times, without damaged lines."""
-    days = folder / "history"
-    found = [
-        sample for name in (f"{day}.csv.gz", f"{day}.csv") for sample in _parsed(_lines(days / name), hosts)
-    ]
-    return sorted(found, key=lambda sample: sample.time)
+    path = folder / "history" / f"{day}.csv"
+    # In this order, since a day may be closed meanwhile; and then, for a moment, it is in both.
+    late = list(_parsed(_lines(path), hosts))
+    early = list(_parsed(_lines(path.with_name(f"{path.name}.gz")), hosts))
+    return sorted(dict.fromkeys(early + late), key=lambda sample: sample.time)
 
 
 def days(folder: Path) -> list[date]:
@@ -102,13 +103,18 @@ def days(folder: Path) -> list[date]:
 
 
 def _memory_by_user(processes: Iterable[Process], rules: Rules) -> dict[tuple[str | None, str], int]:
-    """Return the memory that each user has on each GPU, as far as it is known."""
+    """Return the memory that each user has on each GPU, where that of every process is known."""
     memory: dict[tuple[str | None, str], int] = {}
+    unknown: set[tuple[str | None, str]] = set()
     for process in processes:
-        if process.user is not None and process.memory_mib is not None and not is_ignored(process, rules):
-            key = (process.gpu_uuid, process.user)
+        if process.user is None or is_ignored(process, rules):
+            continue
+        key = (process.gpu_uuid, process.user)
+        if process.memory_mib is None:
+            unknown.add(key)
+        else:
             memory[key] = memory.get(key, 0) + process.memory_mib
-    return memory
+    return {key: mib for key, mib in memory.items() if key not in unknown}
 
 
 def _append(path: Path, rows: Iterable[Sample]) -> None:
@@ -120,10 +126,18 @@ def _append(path: Path, rows: Iterable[Sample]) -> None:
         if size == 0:
             os.fchmod(file.fileno(), FILE_MODE)
             text = ",".join(Sample._fields) + "\n" + text
-        content = memoryview(text.encode("utf-8", "replace"))
-        while content:
-            content = content[file.write(content) or 0 :]
-        os.fsync(file.fileno())
+        try:
+            _write(file, text.encode("utf-8", "replace"))
+        except BaseException:
+            file.truncate(size)  # no half of a poll
+            raise
+
+
+def _write(file: FileIO, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]
+    os.fsync(file.fileno())
 
 
 def _whole_lines(descriptor: int) -> int:
@@ -148,17 +162,20 @@ def _written(rows: Iterable[Sample]) -> str:
 def _close(days: Path, today: date) -> None:
     """Compress the days before. One that was closed too early, by a clock that went back, gets the rest."""
     for day, path in _files(days):
-        if day >= today or path.suffix != ".csv":
-            continue
-        closed = path.with_name(f"{path.name}.gz")
-        before, rest = list(_lines(closed)), list(_lines(path))
-        if before:
-            # A run that was killed after the first of these two steps has left the rest in both files.
-            rest = [] if before[-len(rest) + 1 :] == rest[1:] else before + rest[1:]
-        if rest:
-            with replacing(closed) as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as target:
-                target.writelines(rest)
-        path.unlink()
+        if day < today and path.suffix == ".csv":
+            _compress(path, path.with_name(f"{path.name}.gz"))
+            path.unlink()
+
+
+def _compress(path: Path, closed: Path) -> None:
+    # A run that was killed before the file was removed has left the same lines in both. These are
+    # hashes, since the lines of a large lab's day are some hundred megabytes.
+    known = {hash(line) for line in _lines(closed)}
+    if all(hash(line) in known for line in _lines(path)):
+        return
+    with replacing(closed) as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as target:
+        target.writelines(_lines(closed))
+        target.writelines(line for line in _lines(path) if hash(line) not in known)
 
 
 def _remove_old(days: Path, today: date, keep_days: int) -> None:
@@ -171,8 +188,10 @@ def _remove_old(days: Path, today: date, keep_days: int) -> None:
 
 
 def _files(days: Path) -> list[tuple[date, Path]]:
+    """Return the days' files, in their order; links, folders and other names are not ours."""
     try:
-        names = sorted(os.listdir(days))
+        with os.scandir(days) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
     except FileNotFoundError:
         return []
     found = [(match[1], days / name) for name in names if (match := _DAY.fullmatch(name))]
@@ -188,24 +207,27 @@ def _date(text: str) -> date | None:
 
 def _lines(path: Path) -> Iterator[bytes]:
     """Return a day's whole lines: none of a file that is not there, and what can be read of a damaged one."""
+    if path.is_symlink() or not path.is_file():
+        return
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
             for line in file:
-                if line.endswith(b"\n"):
-                    yield line
+                if not line.endswith(b"\n"):
+                    return  # torn, or just being written
+                yield line
     except (FileNotFoundError, EOFError, gzip.BadGzipFile, zlib.error):
         return
 
 
 def _parsed(lines: Iterable[bytes], hosts: Collection[str]) -> Iterator[Sample]:
     makers = list(table.converters(Sample).values())
-    wanted = {host.encode() for host in hosts}
+    wanted = {host.encode("utf-8", "replace") for host in hosts}
     for line in lines:
         # The time is of one length; to look for the host first saves most of the work.
         if line[_HOST : line.find(b",", _HOST)] not in wanted:
             continue
-        (row,) = csv.reader([line.decode("utf-8", "replace")])
         try:
+            (row,) = csv.reader([line.decode("utf-8", "replace")], strict=True)
             yield Sample(*(make(cell) for make, cell in zip(makers, row, strict=True)))
-        except ValueError:
+        except (ValueError, csv.Error):
             continue  # a line that is damaged

@@ -22,7 +22,7 @@ from webmon.store import table
 from webmon.store.files import FILE_MODE, FOLDER_MODE, make_folder, storing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     import pandas
@@ -77,17 +77,26 @@ def load(folder: Path) -> Snapshot:
     return read(folder / target)
 
 
-def read(folder: Path) -> Snapshot:
-    """Return the snapshot in this very folder."""
-    hosts = table.read(folder / "hosts.csv", Host)
-    gpus = table.read(folder / "gpus.csv", Gpu)
-    processes = table.read(folder / "processes.csv", Process)
+def read(folder: Path, only: Collection[str] | None = None) -> Snapshot:
+    """Return the snapshot in this very folder; or, of a large one, what is in it of some hosts."""
+    hosts = table.read(folder / "hosts.csv", Host, only)
+    gpus = table.read(folder / "gpus.csv", Gpu, only)
+    processes = table.read(folder / "processes.csv", Process, only)
     return Snapshot(_taken_at(folder, hosts), hosts, gpus, processes)
 
 
 def kept(folder: Path) -> list[Path]:
     """Return the folders of the snapshots that are kept, in the order of their times."""
     return [folder / "snapshots" / name for name in _saved(folder / "snapshots")]
+
+
+def latest_time(folder: Path) -> datetime | None:
+    """Return when the latest snapshot was taken, to the second; None if that can't be told."""
+    try:
+        time = _time(os.path.basename(os.readlink(folder / "latest")))
+    except OSError:
+        return None
+    return time.replace(microsecond=0) if time else None
 
 
 def period(folder: Path) -> timedelta | None:

@@ -11,7 +11,7 @@ from webmon import model
 from webmon.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
 Row = TypeVar("Row", model.Host, model.Gpu, model.Process)
@@ -51,10 +51,11 @@ def time_of(text: str) -> datetime:
     return datetime.strptime(text, TIME_FORMAT).replace(tzinfo=UTC)
 
 
-def read(path: Path, kind: type[Row]) -> tuple[Row, ...]:
-    """Read a table; DataError names the line that can't be read."""
+def read(path: Path, kind: type[Row], hosts: Collection[str] | None = None) -> tuple[Row, ...]:
+    """Read a table, or its lines of some hosts; DataError names the line that can't be read."""
     try:
-        text = path.read_bytes().decode()
+        content = path.read_bytes()
+        text = (content if hosts is None else _lines_of(content, hosts)).decode()
     except FileNotFoundError:
         raise DataError(f"{path} is missing", "Run `webmon fetch` to write a whole snapshot") from None
     except OSError as error:
@@ -67,6 +68,13 @@ def read(path: Path, kind: type[Row]) -> tuple[Row, ...]:
         return tuple(_rows(reader, kind))
     except (ValueError, csv.Error) as error:
         raise DataError(f"{path}:{max(1, reader.line_num)}: {error}", _FETCH_AGAIN) from None
+
+
+def _lines_of(content: bytes, hosts: Collection[str]) -> bytes:
+    """Return the header and the lines of some hosts: the host is the first column, and is never quoted."""
+    header, *lines = content.splitlines(keepends=True) or [b""]
+    wanted = {host.encode("utf-8", "replace") for host in hosts}
+    return header + b"".join(line for line in lines if line.partition(b",")[0] in wanted)
 
 
 def _rows(reader: Iterator[list[str]], kind: type[Row]) -> Iterator[Row]:
