@@ -1,4 +1,4 @@
-"""Text to paste: for cron, systemd, nginx and authorized_keys.
+"""Text to paste: for cron, systemd, nginx, authorized_keys and Prometheus.
 
 The texts stand in cron/, and nowhere else: `@NAME@` in them is a value that is filled in here, and
 lines that start with `##` are for whoever reads the file.
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 # What rendering may take beyond the polling, with a year of history.
 _RENDER_SECONDS = 120
 
+# A part of a path that nginx, Prometheus and YAML all take as it is.
+_PART = r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
+_URL = re.compile(
+    rf"(?P<scheme>https?)://(?P<address>(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?)(?P<path>(?:/{_PART})*)"
+)
+
 _PUBLIC = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ +AAAA[A-Za-z0-9+/]+=*(?!\S)")
 
 
@@ -42,6 +48,18 @@ def text(what: str, config: Config, *, path: str = "/gpus/", user: str = "webmon
     if what == "nginx":
         return _nginx(config, path)
     return _key(config)
+
+
+def prometheus(url: str) -> str:
+    """Return the scrape configuration for a site at this address."""
+    found = _URL.fullmatch(url.strip().removesuffix("index.html").rstrip("/"))
+    if found is None:
+        raise ConfigError(
+            f"--url: {url!r} is not the address of webmon's page",
+            "Give it without user and password, as in https://monitor.lab/gpus/",
+        )
+    values = {"SCHEME": found["scheme"], "ADDRESS": found["address"], "BARE_PATH": found["path"]}
+    return _filled(_template("prometheus.yml"), values)
 
 
 def _cron(config: Config) -> str:
@@ -77,7 +95,7 @@ def _systemd(config: Config, user: str) -> str:
 
 def _nginx(config: Config, path: str) -> str:
     parts = path.strip("/").split("/") if path.strip("/") else []
-    if not all(re.fullmatch(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*", part) for part in parts):
+    if not all(re.fullmatch(_PART, part) for part in parts):
         raise ConfigError(
             f"--path: {path!r} is not a path that nginx can be told",
             "Take letters, digits and ._~- between slashes, as in /lab/gpus/",

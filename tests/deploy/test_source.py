@@ -26,6 +26,7 @@ FILES = {
     "webmon.timer": "systemd",
     "nginx.conf": "nginx",
     "authorized_keys": "key",
+    "prometheus.yml": "prometheus",
 }
 
 

@@ -30,26 +30,33 @@ def add_commands(commands: Commands) -> None:
         commands,
         "deploy",
         _deploy,
-        "Print ready-to-paste text for cron, systemd, nginx or authorized_keys",
+        "Print ready-to-paste text for cron, systemd, nginx, authorized_keys or Prometheus",
         "  sudo -u webmon -H webmon deploy cron     for crontab -e\n"
         "  webmon deploy nginx --path /gpus/ > /etc/nginx/snippets/webmon.conf\n"
-        "  webmon deploy key | ssh gpu01 'cat >> .ssh/authorized_keys'",
+        "  webmon deploy key | ssh gpu01 'cat >> .ssh/authorized_keys'\n"
+        "  webmon deploy prometheus --url http://monitor.lab/gpus/",
     )
     deploy.description = (
         f"{deploy.description} Run it as the user that will run webmon:\n"
         "then ~ is the right one. docs/deployment.md goes through it step by step.\n\n"
-        "  cron     a line for its crontab, every five minutes\n"
-        "  systemd  a service and a timer instead, locked in: it can write nothing but its folders\n"
-        "  nginx    the location for the site, to include in a server { ... }\n"
-        "  key      lines for authorized_keys: with them the key runs the probe and nothing else"
+        "  cron        a line for its crontab, every five minutes\n"
+        "  systemd     a service and a timer instead, locked in: it can write nothing but its folders\n"
+        "  nginx       the location for the site, to include in a server { ... }\n"
+        "  key         lines for authorized_keys: with them the key runs the probe and nothing else\n"
+        "  prometheus  the job that scrapes the site; this needs no configuration of webmon's"
     )
-    deploy.add_argument("what", choices=("cron", "systemd", "nginx", "key"))
+    deploy.add_argument("what", choices=("cron", "systemd", "nginx", "key", "prometheus"))
     deploy.add_argument(
         "--path",
         default="/gpus/",
         help="nginx: where the site is on the server, / for all of it (default: %(default)s)",
     )
     deploy.add_argument("--user", default="webmon", help="systemd: the user to run as (default: %(default)s)")
+    deploy.add_argument(
+        "--url",
+        default="http://localhost/gpus/",
+        help="prometheus: the site's address (default: %(default)s)",
+    )
     completion = add(
         commands,
         "completion",
@@ -78,6 +85,9 @@ def _config(options: Namespace) -> int:
 def _deploy(options: Namespace) -> int:
     from webmon import deploy
 
+    if options.what == "prometheus":
+        print(deploy.prometheus(options.url), end="")
+        return 0
     config = load(options)
     print(deploy.text(options.what, config, path=options.path, user=options.user), end="")
     return 0
