@@ -8,6 +8,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from webmon.columns import harmless
 from webmon.model import Gpu, Process
 from webmon.store import document, schema
 from webmon.store.table import columns, to_cell
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from webmon.publish.look import Look
 
 # What a spreadsheet may take for a formula: at the start of a cell, and of the next one where it splits
-# at other characters than ours. The wide forms count as well in some languages.
-_FORMULA = re.compile(r"(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r])")
+# lines at semicolons. The wide forms count as well in some languages.
+_FORMULA = re.compile(r"(^|;)(?=[\s\"]*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
 def tables(lab: Lab, _look: Look) -> Iterator[tuple[str, str]]:
@@ -38,13 +39,13 @@ def _csv(rows: Iterable[Any], kind: Any) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([_harmless(value) for value in row] for row in rows)
+    writer.writerows([_cell(value) for value in row] for row in rows)
     return file.getvalue()
 
 
-def _harmless(value: Any) -> Any:
+def _cell(value: Any) -> Any:
     """Return a cell; texts that could be a formula get an apostrophe before them, numbers are numbers."""
     if value is None or type(value) is int:
         return value
     cell = to_cell(value)
-    return _FORMULA.sub(r"\1'", cell) if isinstance(value, str | tuple) else cell
+    return _FORMULA.sub(r"\1'", harmless(cell)) if isinstance(value, str | tuple) else cell

@@ -9,7 +9,8 @@ from webmon.model import Gpu, Host, Process
 from webmon.store.document import SCHEMA
 from webmon.store.table import types
 
-_TIME = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"}
+_DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_TIME = {"type": "string", "pattern": f"^{_DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"}
 _TYPES = {int: {"type": "integer"}, float: {"type": "number"}, str: {"type": "string"}, datetime: _TIME}
 
 
