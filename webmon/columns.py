@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, takewhile
+
 from webmon.clean import clean
 
 
@@ -55,13 +57,8 @@ def harmless(text: str) -> str:
 
 def _head(text: str, width: int) -> str:
     """Return as much of a text as fits into so many columns."""
-    kept = 0
-    for char in text:
-        width -= _columns(char)
-        if width < 0:
-            break
-        kept += 1
-    return text[:kept]
+    ends = accumulate(map(_columns, text))
+    return text[: sum(1 for _ in takewhile(lambda end: end <= width, ends))]
 
 
 def _columns(char: str) -> int:
