@@ -89,7 +89,7 @@ def _ending_at(values: Sequence[tuple[str, int]]) -> str:
     line = ""
     for value, column in values:
         line += (f" {value}" if line else value).rjust(column - len(line))
-    return cut(line, _BOX)
+    return line if len(line) <= _BOX else cut(line, _BOX)
 
 
 def _tree(processes: Sequence[Process], taken_at: datetime) -> Iterator[str]:
