@@ -18,9 +18,10 @@ from webmon.publish.exposition import Families, told_apart, written
 from webmon.publish.words import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from webmon.model import Host, Process
     from webmon.publish.exposition import Value
     from webmon.publish.lab import Lab, LabGpu, LabHost
     from webmon.publish.look import Look
@@ -77,12 +78,14 @@ def metrics(lab: Lab, _look: Look) -> Iterator[tuple[str, str]]:
     whole, dcgm = Families(), Families()
     _about_snapshot(whole, lab)
     _about_snapshot(dcgm, lab)
+    processes = lab.snapshot.processes_by_host()
     for one, name in zip(lab.hosts, names, strict=True):
         of_host = Families()
         _about_host(of_host, one)
         # Of a host that did not answer nothing else is known.
         if one.host.status != "down":
-            _about_its_load(of_host, one)
+            _about_its_load(of_host, one.host)
+            _about_users(of_host, one, processes.get(one.host.host, ()))
             _about_gpus(of_host, one)
             _about_gpus_as_dcgm(dcgm, one, name)
         whole.extend(of_host, written(host=name))
@@ -109,26 +112,29 @@ def _about_host(families: Families, one: LabHost) -> None:
     families.add(last_seen, "When the host last answered.", "", _seconds(host.last_seen))
     families.add("webmon_probe_seconds", "How long the last poll took.", "", host.duration_ms, 0.001)
     # How many GPUs a host has that has never answered is not known, and not 0.
-    if one.gpus or host.status != "down":
+    if one.gpus or host.gpus is not None:
         in_state = Counter(on.gpu.state for on in one.gpus)
         for state in get_args(State):
             families.add("webmon_gpus", "GPUs by their state.", written(state=state), in_state[state])
 
 
-def _about_its_load(families: Families, one: LabHost) -> None:
-    host = one.host
+def _about_its_load(families: Families, host: Host) -> None:
     families.add("webmon_host_load1", "Load over one minute.", "", host.load1)
     families.add("webmon_host_cpus", "Logical processors.", "", host.cpus)
     families.add("webmon_host_memory_used_bytes", "Main memory in use.", "", host.ram_used_mib, _MIB)
     families.add("webmon_host_memory_total_bytes", "Main memory.", "", host.ram_total_mib, _MIB)
+
+
+def _about_users(families: Families, one: LabHost, processes: Iterable[Process]) -> None:
     memory: Counter[str] = Counter()
-    for process in [*(process for on in one.gpus for process in on.processes), *one.strays]:
+    for process in processes:
         if process.memory_mib is not None:
             memory[_user(process.user)] += process.memory_mib
     for user, mib in memory.items():
         families.add("webmon_user_memory_bytes", "GPU memory by user.", written(user=user), mib, _MIB)
-    for user, gpus in Counter(user for on in one.gpus for user in set(map(_user, on.gpu.users))).items():
-        families.add("webmon_user_gpus", "GPUs that a user has processes on.", written(user=user), gpus)
+    gpus = Counter(user for on in one.gpus for user in dict.fromkeys(map(_user, on.gpu.users)))
+    for user, number in gpus.items():
+        families.add("webmon_user_gpus", "GPUs that a user has processes on.", written(user=user), number)
 
 
 def _about_gpus(families: Families, one: LabHost) -> None:
