@@ -29,8 +29,9 @@ MOST = 30_000
 def with_samples(document: bytes, data: Path, count: int) -> str:
     """Return a file of states/ with up to `count` samples of each host that is in it."""
     hosts = json.loads(document)
-    if count > MOST // max(1, len(hosts)):
-        raise ValueError(f"fetch_num is {MOST // max(1, len(hosts))} at most for {len(hosts)} hosts")
+    most = MOST // max(1, len(hosts))
+    if count > most:
+        raise ValueError(f"fetch_num is {most} at most for {len(hosts)} host{'' if len(hosts) == 1 else 's'}")
     samples = newest(data, hosts, count)
     return states.joined(
         [
