@@ -92,7 +92,7 @@ def per_gpu(scraped: Scraped, metric: str, job: str) -> dict[tuple[str, str], fl
 
 
 def test_each_host_is_a_target(scraped: Scraped):
-    """Found by http_sd, asked at the page, and its instance and group are the host's."""
+    """Found by http_sd, asked at the page, and its instance is the host; its group can be told."""
     found = {
         target["labels"]["instance"]: target
         for target in scraped.prometheus.targets()
@@ -100,9 +100,10 @@ def test_each_host_is_a_target(scraped: Scraped):
     }
     assert set(found) == HOSTS
     assert found["mixed:2222"]["scrapeUrl"].endswith(f"{scraped.path}/hosts/mixed_2222.metrics")
-    assert {name: target["labels"].get("group") for name, target in found.items()} == {
-        host.host: host.group for host in SNAPSHOT.hosts
-    }
+    groups = {name: target["discoveredLabels"].get("__meta_webmon_group") for name, target in found.items()}
+    assert groups == {host.host: host.group for host in SNAPSHOT.hosts}
+    told = scraped.prometheus.query('webmon_host_info{job="webmon"}')
+    assert {(dict(series)["instance"], dict(series).get("group")) for series in told} == set(groups.items())
 
 
 @pytest.mark.parametrize("job", ["webmon", "webmon-all"])
@@ -138,12 +139,12 @@ def test_a_host_that_is_down_says_so_and_no_more(scraped: Scraped):
 
 
 def test_one_scrape_says_the_same_as_one_for_each_host(scraped: Scraped):
-    """The same series with the same values, but for the group, and the time, which it has once."""
+    """The same series with the same values, but for the time, which it has once."""
 
     def said(job: str) -> dict[frozenset[tuple[str, str]], float]:
         found = scraped.prometheus.query(f'{{job="{job}", __name__!~"webmon_snapshot.+|{OWN}"}}')
         return {
-            frozenset((name, value) for name, value in series if name not in ("job", "group")): number
+            frozenset((name, value) for name, value in series if name != "job"): number
             for series, number in found.items()
         }
 
@@ -185,6 +186,13 @@ def test_readings_can_be_joined_with_the_name_of_their_gpu(scraped: Scraped):
     assert named == {
         (str(gpu.index), gpu.name): gpu.temperature_c for gpu in SNAPSHOT.gpus if gpu.host == "gpu2.lab"
     }
+
+
+@pytest.mark.parametrize("job", ["webmon", "webmon-all"])
+def test_readings_have_no_label_that_the_exporter_has_not(scraped: Scraped, job: str):
+    """Dashboards fill gaps with `or sum by (uuid, instance, job) (…)`: with one more label that doubles all."""
+    found = scraped.prometheus.query(f'{{job="{job}", __name__=~"nvidia_smi_.+", __name__!~".+_info"}}')
+    assert {tuple(sorted(dict(series))) for series in found} == {("__name__", "instance", "job", "uuid")}
 
 
 def test_the_alerts_of_the_document(scraped: Scraped):

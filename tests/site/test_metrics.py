@@ -54,6 +54,7 @@ HOST = {
 }
 OF_THOSE_DOWN = {
     "webmon_snapshot_timestamp_seconds",
+    "webmon_host_info",
     "webmon_host_up",
     "webmon_host_degraded",
     "webmon_host_last_seen_timestamp_seconds",
@@ -117,6 +118,8 @@ def _host_at(snapshot, names, name):
 def _compare_host(snapshot, known, found, dcgm, name):
     host, gpus = known.host, [on.gpu for on in known.gpus]
     is_down = host.status == "down"
+    ((about, _),) = found["webmon_host_info"]
+    assert set(about) == {"label", "group"}
     assert found["webmon_host_up"] == [({}, int(not is_down))]
     assert found["webmon_host_degraded"] == [({}, int(host.status == "degraded"))]
     assert sum(number for _, number in found.get("webmon_gpus", ())) == len(gpus)
@@ -379,7 +382,8 @@ def test_any_name_is_a_label(name, told):
     assert value(whole, "webmon_user_gpus", user=told) == 1
     (target,) = json.loads(made["targets.json"])
     assert target["targets"] == [told]
-    assert (target["labels"]["instance"], target["labels"]["group"]) == (told, told)
+    assert (target["labels"]["instance"], target["labels"]["__meta_webmon_group"]) == (told, told)
+    assert value(whole, "webmon_host_info", host=told, label="big", group=told) == 1
     assert re.fullmatch(r"/hosts/[\w.-]+\.metrics", target["labels"]["__metrics_path__"], re.ASCII)
 
 

@@ -105,6 +105,8 @@ def _about_snapshot(families: Families, lab: Lab) -> None:
 
 def _about_host(families: Families, one: LabHost) -> None:
     host = one.host
+    about = written(label=host.label or "", group=host.group or "")
+    families.add("webmon_host_info", "Which host it is; always 1.", about, 1)
     families.add("webmon_host_up", "Whether the host answered the last poll.", "", int(host.status != "down"))
     degraded = int(host.status == "degraded")
     families.add("webmon_host_degraded", "Whether it answered, and something is wrong.", "", degraded)
@@ -166,8 +168,9 @@ def _targets(lab: Lab, names: Sequence[str]) -> str:
     targets = []
     for one, name in zip(lab.hosts, names, strict=True):
         labels = {"__metrics_path__": f"/{host_metrics(one.name)}", "instance": name}
+        # A label that all series had besides would double the rows of tables that fill gaps with `or`.
         if group := harmless(one.host.group or ""):
-            labels["group"] = group
+            labels["__meta_webmon_group"] = group
         targets.append({"targets": [name], "labels": labels})
     return json.dumps(targets, ensure_ascii=False, indent=1) + "\n"
 
