@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
+import socket
 import stat
 import time
 from http import HTTPStatus
@@ -16,7 +18,6 @@ from webmon.publish import past, states
 from webmon.publish.requests import is_from_a_program, wanted
 
 if TYPE_CHECKING:
-    import socket
     from pathlib import Path
     from typing import BinaryIO
 
@@ -40,6 +41,7 @@ _BODY_HEADERS = ("Content-Length", "Transfer-Encoding")
 _MOST_BYTES = 65536  # of a request
 _REQUEST_S = 15.0  # a request has to be here by then, and a connection may wait so long for the next one
 _ANSWER_S = 120.0  # an answer has to be taken by then
+_LEAVE_S = 1.0  # for whoever is refused, to read why
 _PIECE = 65536
 
 _HEADERS = {
@@ -63,15 +65,29 @@ class Handler(BaseHTTPRequestHandler):
         super().setup()
         self._requests = _Requests(self.connection)
         self.rfile = io.BufferedReader(self._requests)
+        self._is_refused = False
 
     def handle_one_request(self) -> None:
         """Read a request and answer it."""
         self._requests.expect()
-        self.command = self.path = ""
+        self.requestline = self.command = self.path = ""
         try:
             super().handle_one_request()
         except _TooLongError:
             self.send_error(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def finish(self) -> None:
+        """End the connection; what is still coming in has to be read, or the answer would be lost with it."""
+        super().finish()
+        if not self._is_refused:
+            return
+        deadline = time.monotonic() + _LEAVE_S
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+            while (left := deadline - time.monotonic()) > 0:
+                self.connection.settimeout(left)
+                if not self.connection.recv(_PIECE):
+                    return
 
     def do_GET(self) -> None:
         """Send a file."""
@@ -163,7 +179,7 @@ class Handler(BaseHTTPRequestHandler):
         has_body = any(name in (getattr(self, "headers", None) or ()) for name in _BODY_HEADERS)
         if code >= HTTPStatus.BAD_REQUEST or has_body:
             self.send_header("Connection", "close")
-            self.close_connection = True
+            self.close_connection = self._is_refused = True
         self.end_headers()
 
     def _send_body(self, file: BinaryIO, size: int) -> None:

@@ -20,7 +20,7 @@ class Server(ThreadingHTTPServer):
     """Serves one site folder."""
 
     daemon_threads = True
-    request_queue_size = 128
+    request_queue_size = _MOST_CLIENTS
 
     def __init__(self, site: Path, address: str, port: int, data: Path | None = None) -> None:
         """Bind to the address; ConfigError if that can't be done. `fetch_num` needs the data folder."""
