@@ -190,7 +190,7 @@ def test_readings_can_be_joined_with_the_name_of_their_gpu(scraped: Scraped):
 
 @pytest.mark.parametrize("job", ["webmon", "webmon-all"])
 def test_readings_have_no_label_that_the_exporter_has_not(scraped: Scraped, job: str):
-    """Dashboards fill gaps with `or sum by (uuid, instance, job) (…)`: with one more label that doubles all."""
+    """Dashboards fill gaps with `or sum by (uuid, instance, job) (…)`: one more label would double all."""
     found = scraped.prometheus.query(f'{{job="{job}", __name__=~"nvidia_smi_.+", __name__!~".+_info"}}')
     assert {tuple(sorted(dict(series))) for series in found} == {("__name__", "instance", "job", "uuid")}
 
