@@ -47,6 +47,26 @@ def test_what_is_on_no_card_of_its_host_is_astray():
 
 
 @pytest.mark.parametrize(
+    ("status", "reason", "state", "known"),
+    [
+        ("up", None, "free", True),
+        ("up", None, "busy", True),
+        ("up", None, "held", True),
+        ("up", None, "unknown", False),
+        ("degraded", "lost-gpu", "free", True),
+        ("degraded", "lost-gpu", "faulty", False),
+        ("degraded", "no-processes", "busy", False),
+        ("down", "timeout", "free", False),
+    ],
+)
+def test_a_card_without_processes_has_none_only_if_that_is_known(status, reason, state, known):
+    """Not when the list could not be had, or the card, or the host."""
+    snapshot = Snapshot(NOW, (host("a", status, reason=reason),), (gpu("a", 0, state=state),))
+    (one,) = arrange.lab(snapshot).hosts[0].gpus
+    assert (one.processes_are_known, list(one.processes)) == (known, [])
+
+
+@pytest.mark.parametrize(
     ("used", "total", "free", "share"),
     [
         (4, 10, 6, 40.0),

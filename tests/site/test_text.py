@@ -177,21 +177,6 @@ def test_all_processes_are_listed():
     assert text.count("└── ") == 1
 
 
-def test_numbers_of_large_cards_are_whole():
-    """One that is too wide for its column takes the blank before the next one."""
-    large = ("NVIDIA H200", 143771)
-    made = files(Snapshot(NOW, (host("gpu1"),), (gpu("gpu1", 0, large, "busy", memory_used_mib=140000),)))
-    assert "| 140000 / 143771 |" in made["term.txt"]
-    assert "  │140000 / 143771MiB          3771MiB " in made["detail.txt"]
-
-
-def test_a_long_title_is_cut_and_not_what_it_says():
-    """How many are free, and as of when, is what one looks for."""
-    for path, text in files(lab(), title="The machines of the institute " * 5).items():
-        line = text.splitlines()[path.startswith("term")]
-        assert re.search(r"…: 4 of 15 GPUs free \d{4}-\d\d-\d\d \d\d:\d\d UTC", line)
-
-
 def test_colours_are_all_that_term_ansi_has_more():
     """Without its escapes it is term.txt, and each of them is a colour, or the end of one."""
     made = files(lab())
