@@ -137,6 +137,17 @@ class Nginx:
         return False
 
 
+def with_past(block: str, port: int) -> str:
+    """Do what the printed block says for fetch_num: take away the # before five lines."""
+    before, said, rest = block.partition("take away the # before these five lines:\n")
+    lines = rest.splitlines(keepends=True)
+    assert said
+    assert all(line.startswith("    # ") for line in lines[:5])
+    uncommented = "".join(line.replace("# ", "", 1) for line in lines[:5])
+    assert uncommented.count("127.0.0.1:8080;") == 1
+    return before + said + uncommented.replace(":8080;", f":{port};") + "".join(lines[5:])
+
+
 def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -53,19 +53,25 @@ def test_it_goes_back_over_midnight(tmp_path):
     assert numbers(newest(tmp_path, 8)["gpu01"]) == list(range(1, 9))
 
 
-@pytest.mark.parametrize("damage", ["removed", "cut", "emptied", "garbage"])
-def test_a_snapshot_that_can_not_be_read_is_found_in_the_history(data, damage):
-    """As far as that goes."""
-    folder = snapshot.kept(data)[2]
-    table = folder / "gpus.csv"
-    {
-        "removed": lambda: shutil.rmtree(folder),
-        "cut": lambda: table.write_bytes(table.read_bytes()[:-20]),
-        "emptied": lambda: table.write_bytes(b""),
-        "garbage": lambda: table.write_bytes(b"\xff\x00"),
-    }[damage]()
-    # The host that is cut off is the second one, the last in the file.
-    samples = newest(data, 6, "gpu02")["gpu02"]
+@pytest.mark.parametrize("damage", ["cut", "emptied", "garbage", "missing"])
+def test_a_snapshot_that_can_not_be_read_leaves_no_gap(data, damage):
+    """It is found in the history, and what was before it, too."""
+    table = snapshot.kept(data)[2] / "gpus.csv"
+    content = {"cut": table.read_bytes()[:-20], "emptied": b"", "garbage": b"\xff\x00"}
+    table.unlink()
+    if damage in content:
+        table.write_bytes(content[damage])
+    # The host that is cut off is the last one in the file.
+    for count in (1, 2, 3, 6):
+        samples = newest(data, count, "gpu02")["gpu02"]
+        assert numbers(samples) == [6, 7, 8, 9, 10, 11][-count:]
+        assert are_whole(samples) == ([False] * 5 + [True])[-count:]
+
+
+def test_a_snapshot_that_has_gone_is_in_the_history(data):
+    """Somebody may have made room."""
+    shutil.rmtree(snapshot.kept(data)[2])
+    samples = newest(data, 6)["gpu01"]
     assert numbers(samples) == [6, 7, 8, 9, 10, 11]
     assert are_whole(samples) == [False, False, True, True, False, True]
 

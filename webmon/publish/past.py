@@ -52,20 +52,24 @@ def newest(data: Path, hosts: Collection[str], count: int) -> dict[str, list[str
         try:
             time, written = _of_snapshot(folder, asked)
         except DataError:
-            continue  # it has been removed, or is damaged: the history has it, too
+            break  # it is damaged, or has just been removed: the history has it, and all before it
         if last and time > last:
             continue  # of a clock that was wrong: it would be the newest for years
         for host in asked & written.keys():
             found[host].setdefault(time, written[host])
-        if all(len(samples) >= count for samples in found.values()):
+        if not _lacking(found, count):
             break
-    for day in reversed(history.days(data)):
-        lacking = {host for host, samples in found.items() if len(samples) < count}
+    for day in reversed(history.days(data)) if _lacking(found, count) else ():
+        lacking = _lacking(found, count)
         if not lacking:
             break
         for host, samples in _of_day(history.read(data, lacking, day), last).items():
             found[host] = samples | found[host]
     return {host: [samples[time] for time in sorted(samples)[-count:]] for host, samples in found.items()}
+
+
+def _lacking(found: Mapping[str, Mapping[datetime, str]], count: int) -> set[str]:
+    return {host for host, samples in found.items() if len(samples) < count}
 
 
 @lru_cache(maxsize=64)
