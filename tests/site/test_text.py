@@ -37,7 +37,7 @@ def test_a_row_is_what_it_is_elsewhere():
 
 
 def test_a_box_is_what_it_is_elsewhere():
-    """It has the state and the power, too; percents are rounded, as on the pages: 71.8 is 72."""
+    """It has the state and the power, too; of the memory's 71.8 % it shows 71, as vesta does."""
     text = files(readme(), addresses={"mau_local_19e5d26c": "127.0.0.1"})["detail.txt"]
     assert text.splitlines()[1:] == [
         "",
@@ -49,7 +49,7 @@ def test_a_box_is_what_it_is_elsewhere():
         "  │      memory used  memory available  gpu volatile  temperature     power  │",
         "  │  8018 / 11169MiB           3151MiB           92%         80°C         –  │",  # noqa: RUF001
         "  │                                                                          │",
-        "  │ mem [////////////////////////////////////////////                 ]  72% │",
+        "  │ mem [///////////////////////////////////////////                  ]  71% │",
         "  │  ├── train1                      6400MiB root                            │",
         "  │  └── train2                      1618MiB user1                           │",
         "  └──────────────────────────────────────────────────────────────────────────┘",

@@ -35,6 +35,8 @@ def gpus(tmp_path):
         (b"gpu01,0,", b"gpu01,zero,", 2, "zero"),
         (b"gpu01,0,", b"gpu01,,", 2, "''"),
         (b"21.53", b"21,53", 2, "19 cells instead of 18"),
+        (b"21.53", b"nan", 2, "'nan' is no number"),
+        (b"21.53", b"-Infinity", 2, "'-Infinity' is no number"),
         (b"2026-01-02T03:04:05Z", b"yesterday", 2, "yesterday"),
         (b"2026-01-02T03:04:05Z", b"2026-13-02T03:04:05Z", 2, "2026-13-02"),
         (b"NVIDIA RTX", b"NVIDIA \xff", 2, "not UTF-8 text"),

@@ -63,8 +63,9 @@ def _box(on: LabGpu, taken_at: datetime) -> list[str]:
         (_number(gpu.temperature_c, "°C"), 62),
         (_number(gpu.power_w, " W"), 72),
     ]
-    percent = on.memory_pct
-    filled = round(_BAR * max(0.0, min(100.0, percent or 0.0)) / 100)
+    # As vesta does: a memory that is not full is not shown as full.
+    percent = None if on.memory_pct is None else int(on.memory_pct)
+    filled = int(_BAR * max(0.0, min(100.0, on.memory_pct or 0.0)) / 100)
     lines = [
         f"  ┌{title}{'─' * (_BOX - len_shown(title) - len(state))}{state}┐",
         _boxed("      memory used  memory available  gpu volatile  temperature     power"),

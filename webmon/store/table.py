@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
@@ -108,8 +109,10 @@ def _converter(base: Any, name: str, *, optional: bool) -> Callable[[str], Any]:
     make: Callable[[str], Any]
     if base is datetime:
         make = time_of
-    elif base in (int, float):
-        make = base
+    elif base is int:
+        make = int
+    elif base is float:
+        make = _number
     elif base is str:
         make = str
     else:
@@ -117,6 +120,14 @@ def _converter(base: Any, name: str, *, optional: bool) -> Callable[[str], Any]:
     if optional:
         return lambda cell: make(cell) if cell else None
     return make
+
+
+def _number(cell: str) -> float:
+    """Read a number; what is none, NaN and infinity, would be no JSON."""
+    number = float(cell)
+    if not math.isfinite(number):
+        raise ValueError(f"{cell!r} is no number")
+    return number
 
 
 def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
