@@ -250,6 +250,8 @@ def test_a_wrong_number_is_a_400(proxied: Both, number: str):
     answer = proxied.get(f"states/gpu2.lab/?fetch_num={number}")
     assert (answer.status, answer.headers["content-type"]) == (400, JSON)
     assert json.loads(answer.body)["info"] == "fetch_num is a whole number from 1 to 999999"
+    many = proxied.get("states/?fetch_num=999999")
+    assert (many.status, json.loads(many.body)["info"]) == (400, "fetch_num is 6000 at most for 5 hosts")
     missing = proxied.get("states/nope/?fetch_num=3")
     assert (missing.status, json.loads(missing.body)) == (404, NOT_FOUND)
 

@@ -56,6 +56,15 @@ def url(rendered):
         server.shutdown()
 
 
+@pytest.fixture(autouse=True)
+def _quiet():
+    """Let the clients of the test before go, as threads and descriptors are counted."""
+    deadline = time.monotonic() + 5
+    while any("process_request" in thread.name for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def connect(url, buffer=None):
     """Return a connection, with a small receive buffer for clients that don't read."""
     connection = socket.socket()

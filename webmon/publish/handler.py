@@ -118,20 +118,20 @@ class Handler(BaseHTTPRequestHandler):
                 return
             with file:
                 if asked.samples and self.server.data:
-                    self._answer_with_past(asked, file.read(), self.server.data)
+                    self._answer_with_past(asked, file, self.server.data)
                 else:
                     self._send_file(asked.path, file)
         except ValueError as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
 
-    def _answer_with_past(self, asked: Wanted, document: bytes, data: Path) -> None:
+    def _answer_with_past(self, asked: Wanted, file: BinaryIO, data: Path) -> None:
         """Send the newest samples: few answers at once, and one after the other, as each takes memory."""
         if not self.server.past_is_sent.acquire(timeout=_REQUEST_S):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many ask for the past just now")
             return
         try:
             with self.server.past_is_read:
-                content = past.with_samples(document, data, asked.samples or 1).encode()
+                content = past.with_samples(file.read(), data, asked.samples or 1).encode()
         except OSError:
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, "the data folder can't be read")
         else:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # Where the host starts in a line, after `2026-11-18T08:05:00Z,`.
 _HOST = 21
 
+_LEVEL = 3  # takes half as long as the usual 6, and a tenth more room
+
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.csv(\.gz)?")
 
 
@@ -173,9 +175,13 @@ def _compress(path: Path, closed: Path) -> None:
     known = {hash(line) for line in _lines(closed)}
     if all(hash(line) in known for line in _lines(path)):
         return
-    with replacing(closed) as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as target:
-        target.writelines(_lines(closed))
-        target.writelines(line for line in _lines(path) if hash(line) not in known)
+    with (
+        replacing(closed) as file,
+        gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as target,
+        io.BufferedWriter(target, 1 << 16) as buffered,
+    ):
+        buffered.writelines(_lines(closed))
+        buffered.writelines(line for line in _lines(path) if hash(line) not in known)
 
 
 def _remove_old(days: Path, today: date, keep_days: int) -> None:
