@@ -288,6 +288,13 @@ def test_a_malformed_request_has_one_answer(url, raw, status):
     assert ask(url, "/")[0].status == 200
 
 
+def test_whoever_sends_much_and_is_refused_can_read_why(url):
+    """The server takes what is on its way, for a moment: else its answer would be lost."""
+    body = b"x" * 5_000_000
+    received = talk(url, b"POST / HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n" + body)
+    assert statuses(received) == [501]
+
+
 def test_the_first_http_is_answered_with_the_page_alone(url, rendered):
     """Two words in a line; there were no headers then."""
     assert talk(url, b"GET /metrics\r\n\r\n") == (rendered / "site" / "metrics").read_bytes()
