@@ -7,15 +7,14 @@ import hashlib
 import io
 import os
 import socket
-import stat
 import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from webmon.publish import past, states
 from webmon.publish.requests import is_from_a_program, wanted
+from webmon.publish.served import content_type, open_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,18 +23,6 @@ if TYPE_CHECKING:
     from webmon.publish.requests import Wanted
     from webmon.publish.serve import Server
 
-_TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json; charset=utf-8",
-    ".svg": "image/svg+xml; charset=utf-8",
-    ".png": "image/png",
-    ".csv": "text/csv; charset=utf-8",
-    ".txt": "text/plain; charset=utf-8",
-    ".ansi": "text/plain; charset=utf-8",
-}
-_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BODY_HEADERS = ("Content-Length", "Transfer-Encoding")
 
 _MOST_BYTES = 65536  # of a request
@@ -112,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         try:
             asked = wanted(self.path)
-            file = _open(self.server.site, asked.path) if asked else None
+            file = open_file(self.server.site, asked.path) if asked else None
             if asked is None or file is None:
                 self._refuse(HTTPStatus.NOT_FOUND, "not found")
                 return
@@ -156,13 +143,15 @@ class Handler(BaseHTTPRequestHandler):
         if known & {etag, "*"}:
             self._send_head(HTTPStatus.NOT_MODIFIED, extra)
             return
-        self._send_head(HTTPStatus.OK, {"Content-Type": _type(path), "Content-Length": str(size), **extra})
+        self._send_head(
+            HTTPStatus.OK, {"Content-Type": content_type(path), "Content-Length": str(size), **extra}
+        )
         self._send_body(file, size)
 
     def _refuse(self, code: HTTPStatus, info: str) -> None:
         """Answer a program with JSON, anybody else with a line of text."""
         if is_from_a_program(self.path):
-            self._send(code, _TYPES[".json"], states.error(code, info).encode())
+            self._send(code, content_type("error.json"), states.error(code, info).encode())
         else:
             self.send_error(code)
 
@@ -224,26 +213,3 @@ class _Requests(io.RawIOBase):
         count = self._connection.recv_into(buffer)
         self._left -= count
         return count
-
-
-def _type(path: str) -> str:
-    """Return a file's content type; those without an ending, and of the hosts, are metrics."""
-    name = PurePosixPath(path)
-    if name.suffix == ".metrics" or name.name in ("metrics", "metrics-dcgm"):
-        return _METRICS_TYPE
-    return _TYPES.get(name.suffix, "application/octet-stream")
-
-
-def _open(site: Path, path: str) -> BinaryIO | None:
-    """Open a file of the site; None for whatever is not one: links out of it, folders."""
-    real = os.path.realpath(site / path)
-    if not real.startswith(os.path.realpath(site) + os.sep):
-        return None
-    try:
-        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
-        return None
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return open(descriptor, "rb", buffering=0)
-    os.close(descriptor)
-    return None
