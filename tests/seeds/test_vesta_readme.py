@@ -120,7 +120,7 @@ def test_in_detail(curl):
         r"memory used  memory available  gpu volatile  temperature",
         r"8018 / 11169MiB           3151MiB           92%         80°C",
         r"2 / 11172MiB          11170MiB            0%         38°C",
-        r"mem \[/{40,46} +\]  7[12]% │$",
+        r"mem \[/{40,46} +\]  71% │$",
         r"├── train1 +6400MiB root ",
         r"└── train2 +1618MiB user1 ",
         r"^  └─{74}┘$",
