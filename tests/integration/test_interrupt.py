@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -48,6 +50,37 @@ def test_an_interrupted_fetch_ends_at_once_by_the_signal(stuck, tmp_path, number
     code, errors, seconds = _interrupt(stuck, number, tmp_path / "data", after=after)
     assert (code, errors) == (-number, "")
     assert seconds < 1
+
+
+# The signal comes while an object is taken apart: what is raised there, Python drops.
+DEAF = """
+import os, signal, sys, time
+from argparse import Namespace
+from webmon import cli
+
+class Deaf:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+
+def work(options):
+    Deaf()
+    time.sleep(20)
+
+sys.unraisablehook = lambda _: None
+cli.parse = lambda arguments: Namespace(run=work)
+cli.run()
+"""
+
+
+def test_a_signal_that_python_drops_comes_again():
+    """A fetch that was still importing when it was told to end would go on as if nothing had been."""
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", DEAF], check=False, capture_output=True, text=True, timeout=15
+    )
+    assert (done.returncode, done.stderr) == (-signal.SIGTERM, "")
+    assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

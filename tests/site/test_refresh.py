@@ -12,6 +12,7 @@ from lab import RTX3090, lab, later, link, taken
 from webmon.model import Gpu, Host
 from webmon.publish import render as rendering
 from webmon.publish import serve as serving
+from webmon.publish.handler import Handler
 
 # Seconds. A configuration has whole ones; no test wants to wait for them.
 SOON = 0.2
@@ -37,11 +38,11 @@ class Server(serving.Server):
         self.over = threading.Event()
 
 
-class _Handler(serving._Handler):
-    def _answer(self, *, with_body):
+class _Handler(Handler):
+    def _answer(self):
         answer = self.server.answer
         if answer is None:
-            super()._answer(with_body=with_body)
+            super()._answer()
         elif answer == "nothing":
             self.close_connection = True
         elif answer == "wait":
@@ -49,7 +50,7 @@ class _Handler(serving._Handler):
             self.close_connection = True
         else:
             status, content = answer
-            self._send(status, content, "text/html; charset=utf-8", with_body=with_body)
+            self._send(status, "text/html; charset=utf-8", content)
 
 
 @pytest.fixture

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
+_AGAIN_S = 0.3
+
+
 class _Terminated(BaseException):
     """SIGTERM has come: end like Ctrl-C does, with everything tidied up."""
 
@@ -91,6 +94,9 @@ def _discard_output() -> bool:
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    # In a destructor, or in what an import calls back, Python drops the exception. So it comes again.
+    signal.signal(signal.SIGALRM, _terminate)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
     raise _Terminated
 
 
