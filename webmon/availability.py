@@ -110,6 +110,17 @@ def users_of(processes: Iterable[Process], rules: Rules) -> tuple[str, ...]:
     return tuple(sorted(using))
 
 
+def memory_by_user(gpu: Gpu, processes: Iterable[Process], rules: Rules) -> dict[str, int | None]:
+    """Return the memory of each user of a GPU; None where that of one of their processes is not known."""
+    memory: dict[str, int | None] = {}
+    for process in processes:
+        user, mib = process.user, process.memory_mib
+        if user in gpu.users and not is_ignored(process, rules):
+            before = memory.get(user, 0)
+            memory[user] = None if before is None or mib is None else before + mib
+    return {user: memory.get(user) for user in gpu.users}
+
+
 def _in_use(idle: bool, idle_since: datetime | None, rules: Rules, now: datetime) -> State:
     if not idle or idle_since is None:
         return "busy"

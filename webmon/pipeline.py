@@ -32,7 +32,6 @@ def fetch(
     from webmon.collect.assemble import assemble
     from webmon.collect.fetch import ask_all
     from webmon.collect.privacy import Privacy
-    from webmon.store import history
     from webmon.store import snapshot as store
 
     _spare_work()
@@ -51,12 +50,23 @@ def fetch(
     snapshot = assemble(answers, previous, config.free, privacy, now)
     importing.join()
     store.save(folder, snapshot, config.data.keep_snapshots)
-    try:
-        history.append(folder, snapshot, config.free, config.data.keep_days)
-    except WebmonError as error:
-        # The snapshot is whole, and the site can show it.
-        on_warning(f"this poll is missing in the history: {error}")
+    _remember(config, folder, snapshot, on_warning)
     return snapshot
+
+
+def _remember(config: Config, folder: Path, snapshot: Snapshot, on_warning: Callable[[str], None]) -> None:
+    """Add a poll to the history. Whatever is wrong with that: the snapshot is whole, and can be shown."""
+    from webmon.store import history
+
+    try:
+        history.append(folder, snapshot, config.free)
+    except WebmonError as error:
+        on_warning(f"this poll is missing in the history: {error}")
+        return
+    try:
+        history.tidy(folder, snapshot.taken_at, config.data.keep_days)
+    except WebmonError as error:
+        on_warning(f"the history can't be kept in order: {error}")
 
 
 def render(config: Config, folder: Path, site: Path) -> Snapshot:
@@ -73,6 +83,7 @@ def render(config: Config, folder: Path, site: Path) -> Snapshot:
         now=datetime.now(UTC),
         period=store.period(folder),
         addresses=_addresses(config),
+        rules=config.free,
     )
     return snapshot
 

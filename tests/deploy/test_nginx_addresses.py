@@ -58,6 +58,7 @@ FILES = {
     "states/gpu2.lab/": "states/gpu2.lab/index.json",
     "states/gpu2.lab": "states/gpu2.lab/index.json",
     "states/gpu2.lab/index.json": "states/gpu2.lab/index.json",
+    "states/gpu2.lab/index.json?term=true": "hosts/gpu2.lab.txt",
     "states//gpu2.lab/": "states/gpu2.lab/index.json",
     "%73tates/gpu2%2elab/": "states/gpu2.lab/index.json",
     "states/gpu2.lab/?fetch_num=": "states/gpu2.lab/index.json",
@@ -78,6 +79,8 @@ FILES = {
     **{name: name for name in ("snapshot.json", "snapshot.schema.json", "processes.csv", "404.json")},
 }
 NO_STATES = (
+    "states/left.lab/",
+    "states/left.lab",
     "states/nope/",
     "states/nope",
     "states/nope/index.json",
@@ -139,9 +142,10 @@ def _both(path: str, folder: Path, *, is_proxied: bool) -> Iterator[Both]:
         poll = snapshot._replace(taken_at=TAKEN + timedelta(minutes=5 * (number - 4)))
         poll = poll._replace(hosts=tuple(host._replace(checked_at=poll.taken_at) for host in poll.hosts))
         store.save(data, poll, 3)
-        history.append(data, poll, Rules(), 90)
+        history.append(data, poll, Rules())
     look = SiteSettings(dir=site, title="GPU monitor", refresh=60, templates=None)
     render(snapshot, look, site, now=TAKEN, period=None)
+    (site / "states" / "left.lab").mkdir()
     with Server(site, "127.0.0.1", 0, data) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         text = block(folder, site, "--path", path)
@@ -232,8 +236,8 @@ def test_the_past_comes_through_nginx(proxied: Both, host: str, slash: str):
         (samples,) = [one["data"] for one in json.loads(answer.body).values()]
         minutes = [one["timestamp"] // 100 % 100 for one in samples]
         assert minutes == [0, 5, 10, 15, 20][-count:]
-        for name, value in SECURITY.items():
-            assert value in answer.headers[name]
+        assert {name: answer.headers.get(name) for name in SECURITY} == SECURITY
+        assert answer.headers["cache-control"] == "no-cache"
     assert answer.body == proxied.get_served(f"states/{host}/?fetch_num=9").body
 
 

@@ -78,7 +78,7 @@ def curl(request, tmp_path_factory):
     for number in range(4):
         poll = _poll(TAKEN - timedelta(minutes=5 * (3 - number)), 89 + number)
         store.save(data, poll, 2)
-        history.append(data, poll, Rules(), 90)
+        history.append(data, poll, Rules())
     look = SiteSettings(dir=site, title="vesta ver. 1.0.0", refresh=60, templates=None)
     addresses = dict.fromkeys(HOSTS, "127.0.0.1")
     render(_poll(TAKEN), look, site, now=TAKEN, period=None, addresses=addresses)

@@ -138,14 +138,14 @@ class Nginx:
 
 
 def with_past(block: str, port: int) -> str:
-    """Do what the printed block says for fetch_num: take away the # before five lines."""
-    before, said, rest = block.partition("take away the # before these five lines:\n")
+    """Do what the printed block says for fetch_num: take away the # before nine lines."""
+    before, said, rest = block.partition("take away the # before these nine lines:\n")
     lines = rest.splitlines(keepends=True)
     assert said
-    assert all(line.startswith("    # ") for line in lines[:5])
-    uncommented = "".join(line.replace("# ", "", 1) for line in lines[:5])
+    assert all(line.startswith("    # ") for line in lines[:9])
+    uncommented = "".join(line.replace("# ", "", 1) for line in lines[:9])
     assert uncommented.count("127.0.0.1:8080;") == 1
-    return before + said + uncommented.replace(":8080;", f":{port};") + "".join(lines[5:])
+    return before + said + uncommented.replace(":8080;", f":{port};") + "".join(lines[9:])
 
 
 def _free_port() -> int:

@@ -40,7 +40,8 @@ def save(data, *polls, keep=36):
     """Save polls as `fetch` does."""
     for taken in polls:
         snapshot.save(data, taken, keep)
-        history.append(data, taken, Rules(), 90)
+        history.append(data, taken, Rules())
+        history.tidy(data, taken.taken_at, 90)
 
 
 def newest(data, count, *hosts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from exposed import files, series, value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webmon.availability import Rules
+from webmon.availability import Rules, is_ignored
 from webmon.collect.assemble import Answer, assemble
 from webmon.collect.privacy import Privacy
+from webmon.columns import harmless
 from webmon.model import Gpu, Host, Process, Reading, Snapshot
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "prometheus.md").read_text()
@@ -153,10 +155,20 @@ def _compare_host(snapshot, known, found, dcgm, name):
             for place, gpu in zip(places, gpus, strict=True)
             if getattr(gpu, column) is not None
         ]
-    on_gpus = [process for process in snapshot.processes if process.host == host.host]
-    memory = sum(process.memory_mib for process in on_gpus if process.memory_mib is not None)
-    by_user = sum(number for _, number in found.get("webmon_user_memory_bytes", ()))
-    assert by_user == approximately(memory, MIB)
+    memory = defaultdict(list)
+    for card, gpu in {(gpu.index, gpu.uuid): gpu for gpu in gpus}.items():
+        for user in dict.fromkeys(gpu.users):
+            memory[harmless(user)] += [
+                process.memory_mib
+                for process in snapshot.processes
+                if (process.host, process.user) == (host.host, user)
+                and (process.gpu_index, process.gpu_uuid) == card
+                and not is_ignored(process, Rules())
+            ] or [None]
+    by_user = {labels["user"]: number for labels, number in found.get("webmon_user_memory_bytes", ())}
+    assert by_user == {
+        user: approximately(sum(known), MIB) for user, known in memory.items() if None not in known
+    }
 
 
 def approximately(number, factor=1):
@@ -326,17 +338,17 @@ def test_who_has_how_much():
             other,
             processes=[
                 process(FULL_GPU, "alice", 100),
+                process(FULL_GPU, "alice", 3)._replace(name="/usr/lib/xorg/Xorg"),
                 process(other, "alice", 20),
                 process(other, "bob", None),
+                process(other, "bob", 4),
                 process(other, None, 3),
                 Process("gpu01", None, "GPU-gone", 2, "chen", memory_mib=7),
             ],
         )
     )
     found = series(text)
-    assert {labels["user"]: number / MIB for labels, number in found["webmon_user_memory_bytes"]} == {
-        "alice": 120, "chen": 7, "owner hidden": 3,
-    }  # fmt: skip
+    assert found["webmon_user_memory_bytes"] == [({"user": "alice"}, 120 * MIB)]
     assert {labels["user"]: number for labels, number in found["webmon_user_gpus"]} == {"alice": 2, "bob": 1}
 
 

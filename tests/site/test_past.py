@@ -8,6 +8,7 @@ import shutil
 import pytest
 from polls import are_whole, at, newest, numbers, poll, save
 
+from webmon.errors import DataError
 from webmon.publish import past
 from webmon.publish.states import entry, joined
 from webmon.store import history, snapshot
@@ -165,6 +166,28 @@ def test_an_answer_has_its_limit(data):
     with pytest.raises(ValueError, match=f"fetch_num is {past.MOST} at most for 1 host"):
         past.with_samples(document("gpu01").encode(), data, past.MOST + 1)
     assert past.with_samples(b"{}", data, 5) == "{}\n"
+
+
+def test_it_has_one_in_bytes_too(data, monkeypatch):
+    """However long a host's names are."""
+    monkeypatch.setattr(past, "MOST_BYTES", 2000)
+    assert len(newest(data, 3)["gpu01"]) == 3
+    with pytest.raises(ValueError, match="more than 0 MB: ask for fewer"):
+        newest(data, 12)
+
+
+def test_and_in_time(data, monkeypatch):
+    """Whoever asks for more than there is would have all days read."""
+    monkeypatch.setattr(past, "_SEARCH_S", 0)
+    with pytest.raises(ValueError, match="not found within 0 s: ask for fewer"):
+        newest(data, 12)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"[]", b"{", b'{"gpu01": 5}', b'{"gpu01": {"data": []}}', b"\xff"])
+def test_a_damaged_file_of_the_site_is_named(data, damaged):
+    """It is the server's fault, not that of whoever asks."""
+    with pytest.raises(DataError, match=r"the site's states are damaged\. Run `webmon render`"):
+        past.with_samples(damaged, data, 3)
 
 
 def test_the_last_sample_is_what_the_page_of_states_has(make_site, tmp_path, snapshot):

@@ -171,16 +171,30 @@ def test_a_template_of_ones_own_is_used(make_site, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{{ nothing }}", "{% if %}", "{{ 1 / 0 }}"])
-def test_a_broken_template_of_ones_own_is_named(make_site, tmp_path, text):
-    """The old page stays as it was."""
+def test_a_broken_template_of_ones_own_is_named(make_site, tmp_path, snapshot, text):
+    """The old page stays as it was; what needs no template is new, and nothing is removed."""
     folder = make_site()
     before = index(folder)
     own = tmp_path / "own"
     own.mkdir()
     (own / "legend.html.j2").write_text(text)
+    newer = snapshot._replace(taken_at=TAKEN + timedelta(minutes=1), hosts=snapshot.hosts[:1])
     with pytest.raises(ConfigError, match=r"a template in .*own fails"):
-        make_site(templates=own)
+        make_site(newer, templates=own)
     assert index(folder) == before
+    assert json.loads((folder / "snapshot.json").read_bytes())["taken_at"] == "2026-11-18T08:21:00Z"
+    assert len(list((folder / "hosts").glob("*.html"))) == len(snapshot.hosts)
+
+
+def test_nothing_is_left_of_a_host_that_is_gone(make_site, snapshot):
+    """Not even an empty folder, which nginx would forbid where it is to be unknown."""
+    folder = make_site()
+    host = snapshot.hosts[0].host
+    assert (folder / "states" / host).is_dir()
+    make_site(snapshot._replace(hosts=snapshot.hosts[1:]))
+    assert [path for path in folder.rglob(f"*{host}*") if path.name != ".manifest"] == []
+    make_site(Snapshot(TAKEN))
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["assets", "states"]
 
 
 def test_a_folder_that_can_not_be_written_is_named(make_site, tmp_path):

@@ -105,7 +105,7 @@ def test_a_program_gets_states(target, path):
         ("/states/gpu01/?fetch_num=", Wanted(HOST)),
         ("/states/gpu01/?fetch_num", Wanted(HOST)),
         ("/?fetch_num=x", Wanted("index.html")),
-        ("/states/gpu01/index.json?fetch_num=x", Wanted(HOST)),
+        ("/states/gpu01/index.json?fetch_num=7", Wanted(HOST, 7)),
     ],
 )
 def test_so_many_samples_are_wanted(target, asked):

@@ -48,8 +48,7 @@ def gpus(snapshot, name):
 def test_it_is_what_clients_know():
     """Keys, values and their order as elsewhere; beside them the states. Numbers are numbers."""
     snapshot = readme()
-    seen = snapshot.taken_at.replace(minute=0, second=0)
-    snapshot = snapshot._replace(hosts=(snapshot.hosts[0]._replace(checked_at=seen),))
+    snapshot = snapshot._replace(taken_at=snapshot.taken_at.replace(minute=0, second=0))
     made = files(snapshot, {"mau_local_19e5d26c": "127.0.0.1"})
     assert made["states/index.json"] == {
         "mau_local_19e5d26c": {
@@ -126,15 +125,14 @@ def test_a_host_that_is_down_has_a_sample_without_cards():
     }
 
 
-def test_the_time_is_when_the_host_was_asked():
-    """In UTC; that of the snapshot if nobody knows."""
-    asked = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    known, unknown = host("a", checked_at=asked), host("b", checked_at=None)
-    snapshot = Snapshot(asked + timedelta(seconds=9), (known, unknown), (gpu("a", 0), gpu("b", 0)))
+def test_the_time_is_that_of_the_poll():
+    """In UTC, the same for all hosts, and the same as in the history."""
+    taken_at = datetime(2026, 1, 2, 3, 4, 5, 999000, tzinfo=UTC)
+    known, unknown = host("a", checked_at=taken_at + timedelta(seconds=9)), host("b", checked_at=None)
+    snapshot = Snapshot(taken_at, (known, unknown), (gpu("a", 0), gpu("b", 0)))
     made = files(snapshot)["states/index.json"]
-    assert [made[name]["data"][0]["timestamp"] for name in "ab"] == [20260102030405, 20260102030414]
-    assert gpus(snapshot, "a")["gpu:0"]["timestamp"] == "2026/01/02 03:04:05.000"
-    assert gpus(snapshot, "b")["gpu:0"]["timestamp"] == "2026/01/02 03:04:14.000"
+    assert [made[name]["data"][0]["timestamp"] for name in "ab"] == [20260102030405] * 2
+    assert [gpus(snapshot, name)["gpu:0"]["timestamp"] for name in "ab"] == ["2026/01/02 03:04:05.000"] * 2
 
 
 @pytest.mark.parametrize(
@@ -164,12 +162,12 @@ def test_processes_that_were_seen_are_told_whatever_the_card_says():
 
 def test_what_is_not_known_is_null():
     """And never 0."""
-    card = Gpu("a", 3)
-    made = gpus(Snapshot(NOW, (host("a"),), (card,)), "a")["gpu:3"]
+    card, other = Gpu("a", 3), gpu("a", 0)
+    made = gpus(Snapshot(NOW, (host("a"),), (card, other)), "a")["gpu:3"]
     known = {name: value for name, value in made.items() if value is not None}
     assert known == {"device_num": 3, "state": "unknown", "timestamp": f"{NOW:%Y/%m/%d %H:%M:%S}.000"}
     nameless = process(card, None, None, name=None, memory_mib=None)
-    (one,) = gpus(Snapshot(NOW, (host("a"),), (card,), (nameless,)), "a")["gpu:3"]["processes"]
+    (one,) = gpus(Snapshot(NOW, (host("a"),), (card, other), (nameless,)), "a")["gpu:3"]["processes"]
     assert one == {"name": None, "pid": 4711, "used_memory": None, "user": None}
 
 

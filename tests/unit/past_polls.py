@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 
 from webmon.availability import Rules
@@ -42,9 +43,13 @@ def on_first(user, memory, name="python"):
     return Process("gpu01", 0, "GPU-a", 4711, user, name, memory_mib=memory)
 
 
-def append(folder, time=START, number=97, *, keep_days=90, **options):
-    """Append a poll, as `fetch` does."""
-    history.append(folder, poll(time, number, **options), Rules(), keep_days)
+def append(folder, time=START, number=97, *, keep_days=90, tidy=True, **options):
+    """Append a poll, as `fetch` does at that time: what it writes is from then."""
+    history.append(folder, poll(time, number, **options), Rules())
+    written = folder / "history" / f"{time.astimezone(UTC).date()}.csv"
+    os.utime(written, (time.timestamp(), time.timestamp()))
+    if tidy:
+        history.tidy(folder, time, keep_days)
 
 
 def numbers(folder, host="gpu01"):

@@ -120,6 +120,36 @@ def test_a_clock_that_jumps_ahead_once_costs_no_day(tmp_path):
     assert numbers(tmp_path) == [0, 1, 2, 3, 99]
 
 
+def test_nor_does_one_that_is_wrong_for_some_days(tmp_path):
+    """It would make everything old that there is. It is believed when it has been so for three days."""
+    for number in range(3):
+        append(tmp_path, later(days=number), number, keep_days=3)
+    for number in range(3):
+        append(tmp_path, later(days=number).replace(year=2126), 90 + number, keep_days=3)
+        assert numbers(tmp_path)[:3] == [0, 1, 2]
+    append(tmp_path, later(days=3).replace(year=2126), 93, keep_days=3)
+    assert numbers(tmp_path) == [90, 91, 92, 93]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+def test_a_single_day_that_is_too_old_is_removed(tmp_path, ending):
+    """With the first poll, if somebody has put it there just now."""
+    (tmp_path / "history").mkdir()
+    (tmp_path / "history" / f"2026-01-01{ending}").write_bytes(b"")
+    os.utime(tmp_path / "history" / f"2026-01-01{ending}", (START.timestamp(), START.timestamp()))
+    append(tmp_path, keep_days=30)
+    assert files(tmp_path) == ["2026-11-18.csv"]
+
+
+def test_columns_of_a_later_webmon_are_passed_over(tmp_path):
+    """They come after ours."""
+    append(tmp_path, number=7)
+    file = tmp_path / "history" / "2026-11-18.csv"
+    header, *rows = file.read_text().splitlines()
+    file.write_text("\n".join([f"{header},encoder_pct", *(f"{row},5" for row in rows), ""]))
+    assert numbers(tmp_path) == [7]
+
+
 def test_a_clock_that_goes_back_loses_nothing_and_doubles_nothing(tmp_path):
     """To the day before, which is closed already, and gets its new polls when it is closed again."""
     append(tmp_path, later(days=0), 0)
@@ -140,7 +170,7 @@ def test_a_clock_that_goes_back_within_the_day_is_put_in_order(tmp_path):
 
 def test_a_lab_without_cards_has_a_history_without_rows(tmp_path):
     """A header, and nothing to read."""
-    history.append(tmp_path, Snapshot(START, poll().hosts), Rules(), 90)
+    history.append(tmp_path, Snapshot(START, poll().hosts), Rules())
     assert (tmp_path / "history" / DAY).read_text() == f"{COLUMNS}\n"
     assert numbers(tmp_path) == []
     append(tmp_path, later(days=1), 5)

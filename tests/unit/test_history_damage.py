@@ -114,7 +114,6 @@ def test_what_can_be_read_of_a_damaged_archive_is(tmp_path):
         b"2026-11-18T08:06:00Z,gpu01,zero,GPU-a,x,busy,5,1,2,3,4,\n",
         b"2026-11-18T08:06:00Z,gpu01,0,GPU-a,x,asleep,5,1,2,3,4,\n",
         b"2026-13-18T08:06:00Z,gpu01,0,GPU-a,x,busy,5,1,2,3,4,\n",
-        b"2026-11-18T08:06:00Z,gpu01,0,GPU-a,x,busy,5,1,2,3,4,,,,\n",
         b"2026-11-18T08:06:00Z,gpu01,0," + b"y" * 200_000 + b",x,busy,5,1,2,3,4,\n",
         b"\n\n,,,\n\x00\x00\n\xff\xfe\n",
     ],
@@ -165,9 +164,9 @@ def test_what_others_have_put_there_stays_and_is_not_read(tmp_path):
     append(tmp_path, later(days=5), 3, keep_days=1)
     assert files(tmp_path) == [
         "2020-01-01.csv", "2020-01-02.csv", "2020-01-03.csv.gz", "2020-01-04.csv",
-        "2026-02-31.csv", "2026-11-19.csv.gz", "2026-11-23.csv", "notes.csv",
+        "2026-02-31.csv", "2026-11-23.csv", "notes.csv",
     ]  # fmt: skip
-    assert numbers(tmp_path) == [2, 3]
+    assert numbers(tmp_path) == [3]
     for day in range(1, 5):
         assert history.read(tmp_path, ["gpu01"], date(2020, 1, day)) == []
 
@@ -230,6 +229,21 @@ def test_a_day_that_can_not_be_closed_is_kept_as_it_is(tmp_path):
     append(tmp_path, later(days=1, minutes=1), 31)
     assert files(tmp_path) == [f"{DAY}.gz", "2026-11-19.csv"]
     assert numbers(tmp_path) == list(range(32))
+
+
+def test_a_day_that_can_not_be_closed_stops_no_other(tmp_path):
+    """It is named, and those that are too old are removed as ever."""
+    for number in range(5):
+        append(tmp_path, later(days=number), number, tidy=False)
+    # What it would be closed into is taken by a folder with something in it.
+    (tmp_path / "history" / "2026-11-21.csv.gz").mkdir()
+    (tmp_path / "history" / "2026-11-21.csv.gz" / "x").touch()
+    with pytest.raises(DataError, match=r"2026-11-21\.csv can't be written"):
+        history.tidy(tmp_path, later(days=4), 2)
+    assert [name for name in files(tmp_path) if name != "2026-11-21.csv.gz"] == [
+        "2026-11-20.csv.gz", "2026-11-21.csv", "2026-11-22.csv",
+    ]  # fmt: skip
+    assert numbers(tmp_path) == [2, 3, 4]
 
 
 def test_kill_9_at_any_moment_leaves_whole_lines_only(tmp_path):

@@ -55,6 +55,16 @@ def test_a_damaged_table_names_the_line(gpus, old, new, line, problem):
     assert raised.value.remedy == "Run `webmon fetch` to write a new snapshot"
 
 
+@pytest.mark.parametrize("lost", range(1, 60, 7))
+def test_a_table_that_is_cut_off_is_refused(gpus, lost):
+    """Else the cards after the cut would seem not to be there; so it is if only some hosts are read."""
+    content = gpus.read_bytes()
+    gpus.write_bytes(content[:-lost])
+    for load in (snapshot.load, lambda folder: snapshot.read(folder / "latest", ["gpu01"])):
+        with pytest.raises(DataError, match=r"gpus\.csv:4: cut off"):
+            load(gpus.parents[1])
+
+
 def test_the_line_is_counted_from_the_top(gpus):
     """The header is line 1."""
     lines = gpus.read_bytes().splitlines(keepends=True)

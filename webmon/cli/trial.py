@@ -57,6 +57,8 @@ def _serve(options: Namespace) -> int:
         site, data = common.site_of(options, config), common.data_of(options, config)
     with serve.Server(site, options.bind, options.port, data) as server:
         common.say(options, f"{site} is at {server.url}  (Ctrl-C ends it)", always=True)
+        if data is None:
+            common.say(options, "fetch_num is passed over: it needs --data, or a configuration")
         server.serve_forever()
     return 0
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Anything in brackets, and these bare words, is "no value"; some of them say that the card is ill.
+_LONGEST = 128
+
 _NULLS = {"", "n/a", "unknown", "err!", "not supported"}
 _FAULT = re.compile(
     r"^(?:\[?(?:gpu is lost|gpu requires reset|unknown error)\.?\]?|err!|\[err!\])$", re.IGNORECASE
@@ -38,10 +40,10 @@ def is_fault(cell: str) -> bool:
 
 
 def text(cell: str | None) -> str | None:
-    """Read a text."""
+    """Read a text; no card's name or number is longer than what is kept of it."""
     if cell is None or cell.lower() in _NULLS or (cell.startswith("[") and cell.endswith("]")):
         return None
-    return clean(cell) or None
+    return clean(cell[:_LONGEST]) or None
 
 
 def number(row: Mapping[str, str], column: str) -> float | None:

@@ -9,7 +9,7 @@ from itertools import product
 MAX_HOSTS = 20_000
 MAX_LENGTH = 200  # pages are named after hosts, and the name of a file ends at 255 bytes
 _RANGE = re.compile(r"\[([0-9][0-9,\-]*)\]")
-_BAD = re.compile(r"[\s/\\\"'`<>|;&$(){}*?!#^]|[\x00-\x1f\x7f]")
+_BAD = re.compile(r"[\s/\\\"'`<>|;,&$(){}*?!#^]|[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)

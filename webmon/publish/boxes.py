@@ -99,9 +99,9 @@ def _tree(processes: Sequence[Process], taken_at: datetime) -> Iterator[str]:
     for number, process in enumerate(processes):
         branch = "└" if number == last else "├"
         program = fitted(harmless(words.program(process) or words.UNKNOWN), 24)
-        user = fitted(harmless(process.user or words.HIDDEN), 20)
-        running = words.duration(taken_at - process.started_at) if process.started_at else ""
-        yield f"  {branch}── {program}{right(process.memory_mib, 11, 'MiB')} {user} {cut(running, 7):>7}"
+        user = fitted(harmless(words.user(process)), 20)
+        running = cut(words.running(process, taken_at), 7)
+        yield f"  {branch}── {program}{right(process.memory_mib, 11, 'MiB')} {user} {running:>7}"
 
 
 def card(gpu: Gpu, width: int) -> str:

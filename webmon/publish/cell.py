@@ -54,7 +54,7 @@ def cell(on: LabGpu, href: str, status: Status, taken_at: datetime, *, titled: b
         is_owned=largest is not None,
         who=_who(gpu, largest, status),
         program=words.program(largest) if largest else "",
-        since=_running(largest, taken_at) if largest else "",
+        since=words.running(largest, taken_at) if largest else "",
         title=_title(gpu, processes, taken_at) if titled else None,
     )
 
@@ -62,7 +62,7 @@ def cell(on: LabGpu, href: str, status: Status, taken_at: datetime, *, titled: b
 def _who(gpu: Gpu, largest: Process | None, status: Status) -> str:
     """Say whose it is: the owner of the largest process, then everybody else who is on it."""
     if largest is not None:
-        owner = largest.user or words.HIDDEN
+        owner = words.user(largest)
         return ", ".join([owner, *(user for user in gpu.users if user != owner)])
     if gpu.state == "faulty":
         return "lost or in error"
@@ -71,17 +71,13 @@ def _who(gpu: Gpu, largest: Process | None, status: Status) -> str:
     return "no processes"
 
 
-def _running(process: Process, taken_at: datetime) -> str:
-    return words.duration(taken_at - process.started_at) if process.started_at else ""
-
-
 def _title(gpu: Gpu, processes: Sequence[Process], taken_at: datetime) -> str:
     """Return the hover text: every process, and the rest of the readings."""
     lines = [f"GPU {gpu.index}: {gpu.name or 'model not known'}, {words.STATES[gpu.state]}"]
     for process in processes:
-        running = _running(process, taken_at)
+        running = words.running(process, taken_at)
         parts = [
-            process.user or words.HIDDEN,
+            words.user(process),
             words.program(process),
             words.memory_of(process.memory_mib) if process.memory_mib is not None else "",
             f"pid {process.pid}",

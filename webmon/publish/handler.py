@@ -12,6 +12,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
+from webmon.errors import DataError
 from webmon.publish import past, states
 from webmon.publish.requests import is_from_a_program, wanted
 from webmon.publish.served import content_type, open_file
@@ -119,8 +120,8 @@ class Handler(BaseHTTPRequestHandler):
         try:
             with self.server.past_is_read:
                 content = past.with_samples(file.read(), data, asked.samples or 1).encode()
-        except OSError:
-            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, "the data folder can't be read")
+        except (OSError, DataError) as error:
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, _unreadable(error))
         else:
             etag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
             self._send_unless_known(asked.path, etag, len(content), io.BytesIO(content))
@@ -184,6 +185,11 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.settimeout(max(0.001, deadline - time.monotonic()))
             self.wfile.write(piece)
             size -= len(piece)
+
+
+def _unreadable(error: OSError | DataError) -> str:
+    """Say what is wrong, without the path: that is nobody's business."""
+    return str(error) if isinstance(error, DataError) else "the data folder can't be read"
 
 
 class _TooLongError(Exception):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from webmon.availability import memory_pct
+from webmon.availability import Rules, memory_pct
 from webmon.model import Gpu, Host, Process, natural_order
 from webmon.publish.addresses import file_names, gpu_places
 
@@ -26,6 +26,24 @@ class LabGpu(NamedTuple):
     place: str
     processes: Sequence[Process]
     processes_are_known: bool
+
+    @property
+    def number(self) -> str:
+        """Return its index as a text; of two that share one, the second has another ending."""
+        return self.place.removeprefix("gpu")
+
+    @property
+    def was_read(self) -> bool:
+        """Tell whether its host said anything of it: a card is still there when its host is down."""
+        gpu = self.gpu
+        readings = (
+            gpu.utilization_pct,
+            gpu.memory_used_mib,
+            gpu.memory_total_mib,
+            gpu.temperature_c,
+            gpu.power_w,
+        )
+        return gpu.state != "unknown" or any(reading is not None for reading in readings)
 
     @property
     def memory_pct(self) -> float | None:
@@ -59,6 +77,7 @@ class Lab(NamedTuple):
 
     snapshot: Snapshot
     hosts: Sequence[LabHost]
+    rules: Rules
 
     @property
     def taken_at(self) -> datetime:
@@ -76,7 +95,11 @@ class Lab(NamedTuple):
         return sum(len(one.gpus) for one in self.hosts)
 
 
-def lab(snapshot: Snapshot, addresses: Mapping[str, str] | None = None) -> Lab:
+def lab(
+    snapshot: Snapshot,
+    addresses: Mapping[str, str] | None = None,
+    rules: Rules = Rules(),  # noqa: B008 - a tuple, which nobody changes
+) -> Lab:
     """Arrange a snapshot; `addresses` has those of the hosts, as far as they are known."""
     gpus, processes = snapshot.gpus_by_host(), snapshot.processes_by_host()
     names = file_names([host.host for host in snapshot.hosts])
@@ -91,7 +114,7 @@ def lab(snapshot: Snapshot, addresses: Mapping[str, str] | None = None) -> Lab:
         )
         for host in sorted(snapshot.hosts, key=lambda host: natural_order(host.host))
     ]
-    return Lab(snapshot, hosts)
+    return Lab(snapshot, hosts, rules)
 
 
 def _host(
@@ -106,10 +129,10 @@ def _host(
         name,
         address,
         [
-            LabGpu(gpu, place, by_memory(on_gpu.get((gpu.index, gpu.uuid), ())), _are_known(host, gpu))
+            LabGpu(gpu, place, _by_memory(on_gpu.get((gpu.index, gpu.uuid), ())), _are_known(host, gpu))
             for gpu, place in zip(gpus, gpu_places(gpus), strict=True)
         ],
-        by_memory([process for key, group in on_gpu.items() if key not in known for process in group]),
+        _by_memory([process for key, group in on_gpu.items() if key not in known for process in group]),
     )
 
 
@@ -118,7 +141,7 @@ def _are_known(host: Host, gpu: Gpu) -> bool:
     return host.status != "down" and host.reason != "no-processes" and gpu.state not in ("unknown", "faulty")
 
 
-def by_memory(processes: Sequence[Process]) -> Sequence[Process]:
+def _by_memory(processes: Sequence[Process]) -> Sequence[Process]:
     """Put the largest first."""
     if len(processes) < 2:
         return processes

@@ -11,17 +11,18 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, get_args
 
+from webmon.availability import memory_by_user
 from webmon.columns import harmless
 from webmon.model import State
 from webmon.publish.addresses import host_metrics
 from webmon.publish.exposition import Families, told_apart, written
-from webmon.publish.words import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
-    from webmon.model import Host, Process
+    from webmon.availability import Rules
+    from webmon.model import Host
     from webmon.publish.exposition import Value
     from webmon.publish.lab import Lab, LabGpu, LabHost
     from webmon.publish.look import Look
@@ -78,14 +79,13 @@ def metrics(lab: Lab, _look: Look) -> Iterator[tuple[str, str]]:
     whole, dcgm = Families(), Families()
     _about_snapshot(whole, lab)
     _about_snapshot(dcgm, lab)
-    processes = lab.snapshot.processes_by_host()
     for one, name in zip(lab.hosts, names, strict=True):
         of_host = Families()
         _about_host(of_host, one)
         # Of a host that did not answer nothing else is known.
         if one.host.status != "down":
             _about_its_load(of_host, one.host)
-            _about_users(of_host, one, processes.get(one.host.host, ()))
+            _about_users(of_host, one, lab.rules)
             _about_gpus(of_host, one)
             _about_gpus_as_dcgm(dcgm, one, name)
         whole.extend(of_host, written(host=name))
@@ -127,14 +127,19 @@ def _about_its_load(families: Families, host: Host) -> None:
     families.add("webmon_host_memory_total_bytes", "Main memory.", "", host.ram_total_mib, _MIB)
 
 
-def _about_users(families: Families, one: LabHost, processes: Iterable[Process]) -> None:
-    memory: Counter[str] = Counter()
-    for process in processes:
-        if process.memory_mib is not None:
-            memory[_user(process.user)] += process.memory_mib
-    for user, mib in memory.items():
-        families.add("webmon_user_memory_bytes", "GPU memory by user.", written(user=user), mib, _MIB)
-    gpus = Counter(user for on in one.gpus for user in dict.fromkeys(map(_user, on.gpu.users)))
+def _about_users(families: Families, one: LabHost, rules: Rules) -> None:
+    memory: dict[str, int | None] = {}
+    gpus: Counter[str] = Counter()
+    # A card that is there twice has its processes once.
+    for on in {(on.gpu.index, on.gpu.uuid): on for on in one.gpus}.values():
+        by_user = memory_by_user(on.gpu, on.processes, rules)
+        # Cleaned here, where those that are the same then are counted together.
+        gpus.update(dict.fromkeys(map(harmless, by_user), 1))
+        for user, mib in by_user.items():
+            before = memory.get(harmless(user), 0)
+            memory[harmless(user)] = None if before is None or mib is None else before + mib
+    for user, total in memory.items():
+        families.add("webmon_user_memory_bytes", "GPU memory by user.", written(user=user), total, _MIB)
     for user, number in gpus.items():
         families.add("webmon_user_gpus", "GPUs that a user has processes on.", written(user=user), number)
 
@@ -152,7 +157,7 @@ def _about_gpus(families: Families, one: LabHost) -> None:
 def _about_gpus_as_dcgm(families: Families, one: LabHost, host: str) -> None:
     for on in one.gpus:
         labels = written(
-            gpu=on.place.removeprefix("gpu"),
+            gpu=on.number,
             UUID=on.gpu.uuid or "",
             device=f"nvidia{on.gpu.index}",
             modelName=on.gpu.name or "",
@@ -178,11 +183,6 @@ def _targets(lab: Lab, names: Sequence[str]) -> str:
 def _uuid(on: LabGpu) -> str:
     """Return a GPU's uuid as the exporter writes it, or its place on the host where it has none."""
     return harmless(on.gpu.uuid or "").lower().removeprefix("gpu-") or on.place
-
-
-def _user(name: str | None) -> str:
-    # Cleaned here, where those that are the same then are counted together.
-    return harmless(name or "") or HIDDEN
 
 
 def _seconds(time: datetime | None) -> Value:

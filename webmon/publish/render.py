@@ -6,12 +6,14 @@ so a folder that has other things in it keeps them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from webmon.availability import Rules
 from webmon.publish.lab import lab
 from webmon.publish.look import Look
 from webmon.publish.metrics import metrics
@@ -50,7 +52,7 @@ VIEWS: tuple[Callable[[Lab, Look], Iterator[tuple[str, str]]], ...] = (
 )
 
 
-def render(
+def render(  # noqa: PLR0913 - what stands behind * has a name where it is called
     snapshot: Snapshot,
     site: SiteSettings,
     folder: Path,
@@ -58,6 +60,7 @@ def render(
     now: datetime,
     period: timedelta | None,
     addresses: Mapping[str, str] | None = None,
+    rules: Rules = Rules(),  # noqa: B008 - a tuple, which nobody changes
 ) -> None:
     """Write the site of a snapshot into a folder, with the hosts' addresses where they are known."""
     with storing(folder):
@@ -65,16 +68,27 @@ def render(
     assets = _assets()
     names = {name: published for name, (published, _) in assets.items()}
     look = Look(site, names, now, max(period or USUAL_PERIOD, USUAL_PERIOD))
-    # Assets first: whoever sees the new page finds what it names.
-    files = [(published, content) for published, content in assets.values()]
-    shown = lab(snapshot, addresses)
-    files += [
-        (path, written.encode("utf-8", "replace")) for view in VIEWS for path, written in view(shown, look)
-    ]
+    shown = lab(snapshot, addresses, rules)
     with storing(folder):
-        for path, content in files:
-            write_if_changed(folder / path, content)
-        _remove_gone(folder, [path for path, _ in files])
+        # Assets first: whoever sees the new page finds what it names.
+        for published, content in assets.values():
+            write_if_changed(folder / published, content)
+    paths = [published for published, _ in assets.values()]
+    failed: Exception | None = None
+    for view in VIEWS:
+        try:
+            files = list(view(shown, look))
+        except Exception as error:  # noqa: BLE001 - raised again below, when all else is written
+            failed = failed or error
+            continue
+        with storing(folder):
+            for path, written in files:
+                write_if_changed(folder / path, written.encode("utf-8", "replace"))
+        paths += [path for path, _ in files]
+    if failed:
+        raise failed
+    with storing(folder):
+        _remove_gone(folder, paths)
         clear_leftovers(folder)
 
 
@@ -99,9 +113,17 @@ def _remove_gone(folder: Path, paths: Iterable[str]) -> None:
             kept.append(path)
         else:
             old.unlink(missing_ok=True)
+            _remove_if_empty(old.parent, folder)
     manifest = json.dumps(sorted({*current, *kept}), indent=0) + "\n"
     if not (folder / _MANIFEST).exists() or sorted({*current, *kept}) != sorted(_listed(folder)):
         write(folder / _MANIFEST, manifest.encode())
+
+
+def _remove_if_empty(within: Path, folder: Path) -> None:
+    """Remove a host's own folder with its last file: nginx would forbid it, where it is to be unknown."""
+    if within != folder and folder in within.parents:
+        with contextlib.suppress(OSError):
+            within.rmdir()
 
 
 def _listed(folder: Path) -> list[str]:

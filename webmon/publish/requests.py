@@ -31,7 +31,7 @@ def wanted(target: str) -> Wanted | None:
         return None
     path = path[1:]
     states = re.fullmatch(r"states(?:/|/index\.json)?", path)
-    host = None if states else re.fullmatch(r"states/([^/]+)/?", path)
+    host = None if states else re.fullmatch(r"states/([^/]+)(?:/|/index\.json)?", path)
     if _is(arguments, "term"):
         if host:
             return Wanted(host_text(in_files(host[1])))

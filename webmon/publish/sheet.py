@@ -153,7 +153,7 @@ def _gpu(on: LabGpu, order: str, driver: str | None) -> GpuSheet:
 def _rows(processes: Sequence[Process]) -> list[ProcessRow]:
     return [
         ProcessRow(
-            user=process.user or words.HIDDEN,
+            user=words.user(process),
             program=words.program(process, with_name=True),
             memory=words.memory_of(process.memory_mib),
             pid=process.pid,

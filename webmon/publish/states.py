@@ -48,11 +48,11 @@ def error(code: int, info: str) -> str:
 
 
 def sample(one: LabHost, taken_at: datetime) -> str:
-    """Write what a host answered in one poll; of one that did not answer, there are no GPUs in it."""
-    seen = one.host.checked_at or taken_at
-    on_host = one.gpus if one.host.status != "down" else ()
-    gpu_data = {f"gpu:{_number(on)}": _gpu(on, seen) for on in on_host}
-    return written({"gpu_data": gpu_data, "timestamp": int(seen.strftime("%Y%m%d%H%M%S"))})
+    """Write what a host answered in one poll; of one that said nothing of its GPUs, there are none in it."""
+    is_down = one.host.status == "down" or not any(on.was_read for on in one.gpus)
+    on_host = () if is_down else one.gpus
+    gpu_data = {f"gpu:{on.number}": _gpu(on, taken_at) for on in on_host}
+    return written({"gpu_data": gpu_data, "timestamp": int(taken_at.strftime("%Y%m%d%H%M%S"))})
 
 
 def written(value: Any) -> str:
@@ -65,12 +65,7 @@ def moment(time: datetime) -> str:
     return time.strftime("%Y/%m/%d %H:%M:%S.000")
 
 
-def _number(on: LabGpu) -> str:
-    """Return a GPU's number; of two that share one, the second has another ending."""
-    return on.place.removeprefix("gpu")
-
-
-def _gpu(on: LabGpu, seen: datetime) -> dict[str, Any]:
+def _gpu(on: LabGpu, taken_at: datetime) -> dict[str, Any]:
     gpu = on.gpu
     known = on.processes_are_known or on.processes
     return {
@@ -81,7 +76,7 @@ def _gpu(on: LabGpu, seen: datetime) -> dict[str, Any]:
         "processes": [_process(process) for process in on.processes] if known else None,
         "state": gpu.state,
         "temperature": gpu.temperature_c,
-        "timestamp": moment(seen),
+        "timestamp": moment(taken_at),
         "total_memory": gpu.memory_total_mib,
         "used_memory": gpu.memory_used_mib,
         "uuid": gpu.uuid,

@@ -100,6 +100,16 @@ def load(load1: float | None, cpus: int | None) -> str:
     return f"{load1:.1f}" + (f"/{cpus}" if cpus else "")
 
 
+def user(process: Process) -> str:
+    """Say whose a process is."""
+    return process.user or HIDDEN
+
+
+def running(process: Process, taken_at: datetime) -> str:
+    """Say for how long a process has been running; nothing where that is not known."""
+    return duration(taken_at - process.started_at) if process.started_at else ""
+
+
 def program(process: Process, *, with_name: bool = False) -> str:
     """Say what a process is: its program, and on request what nvidia-smi calls it, where that differs."""
     command, name = process.command or "", process.name or ""

@@ -15,18 +15,21 @@ import io
 import os
 import re
 import zlib
+from collections import defaultdict
 from datetime import UTC, date, datetime, timedelta
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from webmon.availability import is_ignored
+from webmon.availability import memory_by_user
+from webmon.errors import WebmonError
 from webmon.model import State  # noqa: TC001 - its words are read from the annotation
 from webmon.store import table
 from webmon.store.files import FILE_MODE, clear_leftovers, make_folder, replacing, storing
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from io import FileIO
-    from pathlib import Path
 
     from webmon.availability import Rules
     from webmon.model import Process, Snapshot
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 _HOST = 21
 
 _LEVEL = 3  # takes half as long as the usual 6, and a tenth more room
+
+_LATELY_DAYS = 7
 
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.csv(\.gz)?")
 
@@ -56,24 +61,44 @@ class Sample(NamedTuple):
     users: tuple[str, ...] = ()
 
 
-def append(folder: Path, snapshot: Snapshot, rules: Rules, keep_days: int) -> None:
-    """Add a poll to its day, close the days before, and remove those that are too old."""
+def append(folder: Path, snapshot: Snapshot, rules: Rules) -> None:
+    """Add a poll to its day."""
     days = folder / "history"
-    today = snapshot.taken_at.astimezone(UTC).date()
     with storing(days):
         make_folder(days)
-        _append(days / f"{today}.csv", samples(snapshot, rules))
-        _close(days, today)
-        _remove_old(days, today, keep_days)
+        _append(days / f"{snapshot.taken_at.astimezone(UTC).date()}.csv", samples(snapshot, rules))
+
+
+def tidy(folder: Path, now: datetime, keep_days: int) -> None:
+    """Remove the days that are too old, and close the others before today; one that fails stops none."""
+    days = folder / "history"
+    today = now.astimezone(UTC).date()
+    work: Iterator[tuple[Callable[[Path], None], Path]] = chain(
+        ((Path.unlink, path) for path in _too_old(days, now, keep_days)),
+        ((_close, path) for path in _open_before(days, today)),
+    )
+    failed: WebmonError | None = None
+    with storing(days):
+        for act, path in work:
+            try:
+                with storing(path):
+                    act(path)
+            except WebmonError as error:
+                failed = failed or error
         clear_leftovers(days)
+    if failed:
+        raise failed
 
 
 def samples(snapshot: Snapshot, rules: Rules) -> Iterator[Sample]:
     """Return what is kept of a snapshot."""
     processes = snapshot.processes_by_host()
     for host, gpus in snapshot.gpus_by_host().items():
-        memory = _memory_by_user(processes.get(host, ()), rules)
+        on_gpu: dict[str | None, list[Process]] = defaultdict(list)
+        for process in processes.get(host, ()):
+            on_gpu[process.gpu_uuid].append(process)
         for gpu in gpus:
+            memory = memory_by_user(gpu, on_gpu.get(gpu.uuid, ()), rules)
             yield Sample(
                 snapshot.taken_at,
                 host,
@@ -86,7 +111,7 @@ def samples(snapshot: Snapshot, rules: Rules) -> Iterator[Sample]:
                 gpu.memory_total_mib,
                 gpu.power_w,
                 gpu.temperature_c,
-                tuple(f"{user}={memory.get((gpu.uuid, user), '')}" for user in gpu.users),
+                tuple(f"{user}={'' if mib is None else mib}" for user, mib in memory.items()),
             )
 
 
@@ -102,21 +127,6 @@ def read(folder: Path, hosts: Collection[str], day: date) -> list[Sample]:
 def days(folder: Path) -> list[date]:
     """Return the days that there is something of, in their order."""
     return sorted({day for day, _ in _files(folder / "history")})
-
-
-def _memory_by_user(processes: Iterable[Process], rules: Rules) -> dict[tuple[str | None, str], int]:
-    """Return the memory that each user has on each GPU, where that of every process is known."""
-    memory: dict[tuple[str | None, str], int] = {}
-    unknown: set[tuple[str | None, str]] = set()
-    for process in processes:
-        if process.user is None or is_ignored(process, rules):
-            continue
-        key = (process.gpu_uuid, process.user)
-        if process.memory_mib is None:
-            unknown.add(key)
-        else:
-            memory[key] = memory.get(key, 0) + process.memory_mib
-    return {key: mib for key, mib in memory.items() if key not in unknown}
 
 
 def _append(path: Path, rows: Iterable[Sample]) -> None:
@@ -161,36 +171,45 @@ def _written(rows: Iterable[Sample]) -> str:
     return file.getvalue()
 
 
-def _close(days: Path, today: date) -> None:
-    """Compress the days before. One that was closed too early, by a clock that went back, gets the rest."""
-    for day, path in _files(days):
-        if day < today and path.suffix == ".csv":
-            _compress(path, path.with_name(f"{path.name}.gz"))
-            path.unlink()
-
-
-def _compress(path: Path, closed: Path) -> None:
+def _close(path: Path) -> None:
+    """Compress a day. One that was closed too early, by a clock that went back, gets the rest."""
+    closed = path.with_name(f"{path.name}.gz")
     # A run that was killed before the file was removed has left the same lines in both. These are
     # hashes, since the lines of a large lab's day are some hundred megabytes.
     known = {hash(line) for line in _lines(closed)}
-    if all(hash(line) in known for line in _lines(path)):
-        return
-    with (
-        replacing(closed) as file,
-        gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as target,
-        io.BufferedWriter(target, 1 << 16) as buffered,
-    ):
-        buffered.writelines(_lines(closed))
-        buffered.writelines(line for line in _lines(path) if hash(line) not in known)
+    if not all(hash(line) in known for line in _lines(path)):
+        with (
+            replacing(closed) as file,
+            gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as target,
+            io.BufferedWriter(target, 1 << 16) as buffered,
+        ):
+            buffered.writelines(_lines(closed))
+            buffered.writelines(line for line in _lines(path) if hash(line) not in known)
+        # As gzip does. It says when the clock was at that day.
+        about = path.stat()
+        os.utime(closed, ns=(about.st_atime_ns, about.st_mtime_ns))
+    path.unlink()
 
 
-def _remove_old(days: Path, today: date, keep_days: int) -> None:
-    """Remove what is too old, as of the last day before this one: the clock may have jumped."""
-    files = _files(days)
-    before = [day for day, _ in files if day < today]
-    for day, path in files:
-        if day < max(before, default=today) - timedelta(days=keep_days - 1):
-            path.unlink()
+def _open_before(days: Path, today: date) -> Iterator[Path]:
+    # A generator: it looks when those that are too old are gone.
+    for day, path in _files(days):
+        if day < today and path.suffix == ".csv":
+            yield path
+
+
+def _too_old(days: Path, now: datetime, keep_days: int) -> Iterator[Path]:
+    """Yield the files of the days that are older than `keep_days`; none if the clock can't be trusted.
+
+    One that is years ahead would make everything old. It is believed if the files of three days, or of all
+    there are, have been written lately.
+    """
+    today = now.astimezone(UTC).date()
+    others = [(day, path) for day, path in _files(days) if day != today]
+    lately = now.timestamp() - 86400 * max(keep_days, _LATELY_DAYS)
+    written = {day for day, path in others if path.stat().st_mtime > lately}
+    if len(written) >= min(3, len({day for day, _ in others})):
+        yield from (path for day, path in others if day < today - timedelta(days=keep_days))
 
 
 def _files(days: Path) -> list[tuple[date, Path]]:
@@ -234,6 +253,7 @@ def _parsed(lines: Iterable[bytes], hosts: Collection[str]) -> Iterator[Sample]:
             continue
         try:
             (row,) = csv.reader([line.decode("utf-8", "replace")], strict=True)
-            yield Sample(*(make(cell) for make, cell in zip(makers, row, strict=True)))
+            # What a later webmon may have added comes after our columns.
+            yield Sample(*(make(cell) for make, cell in zip(makers, row[: len(makers)], strict=True)))
         except (ValueError, csv.Error):
             continue  # a line that is damaged

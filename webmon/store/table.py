@@ -56,6 +56,9 @@ def read(path: Path, kind: type[Row], hosts: Collection[str] | None = None) -> t
     """Read a table, or its lines of some hosts; DataError names the line that can't be read."""
     try:
         content = path.read_bytes()
+        if content and not content.endswith(b"\n"):
+            line = content.count(b"\n") + 1
+            raise DataError(f"{path}:{line}: cut off", _FETCH_AGAIN)
         text = (content if hosts is None else _lines_of(content, hosts)).decode()
     except FileNotFoundError:
         raise DataError(f"{path} is missing", "Run `webmon fetch` to write a whole snapshot") from None
