@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import accumulate, takewhile
 
 from webmon.clean import clean
@@ -61,6 +62,7 @@ def _head(text: str, width: int) -> str:
     return text[: sum(1 for _ in takewhile(lambda end: end <= width, ends))]
 
 
+@lru_cache(maxsize=4096)
 def _columns(char: str) -> int:
     import unicodedata  # most text is ASCII
 

@@ -25,12 +25,21 @@ class Families:
 
     def add(self, name: str, meaning: str, labels: str, value: Value, factor: float = 1) -> None:
         """Add a sample in another unit, unless its value is not known. The labels are written already."""
-        # NaN is not between any two numbers.
-        if value is None or not -_TOO_LARGE < value < _TOO_LARGE:
-            return
-        self._meanings.setdefault(name, meaning)
-        # Rounded, for a ratio to keep its two digits: 0.07, not 0.07000000000000001.
-        self._samples.setdefault(name, []).append((labels, repr(round(value * factor, 4))))
+        self.add_all(name, meaning, ((labels, value),), factor)
+
+    def add_all(
+        self, name: str, meaning: str, samples: Iterable[tuple[str, Value]], factor: float = 1
+    ) -> None:
+        """Add the samples of a metric."""
+        # NaN is not between any two numbers. A ratio is rounded: 0.07, not 0.07000000000000001.
+        told = [
+            (labels, repr(value) if type(value) is int and factor == 1 else repr(round(value * factor, 4)))
+            for labels, value in samples
+            if value is not None and -_TOO_LARGE < value < _TOO_LARGE
+        ]
+        if told:
+            self._meanings.setdefault(name, meaning)
+            self._samples.setdefault(name, []).extend(told)
 
     def extend(self, other: Families, labels: str) -> None:
         """Add all samples of another one, with more labels."""

@@ -150,13 +150,12 @@ def _about_gpus(families: Families, one: LabHost) -> None:
         about = written(name=on.gpu.name or "", driver_version=one.host.driver or "", index=str(on.gpu.index))
         families.add("nvidia_smi_gpu_info", "Which GPU it is; always 1.", f"{which},{about}", 1)
     for name, meaning, factor, read in _EXPORTER:
-        for on, which in zip(one.gpus, known, strict=True):
-            families.add(name, meaning, which, read(on), factor)
+        families.add_all(name, meaning, zip(known, map(read, one.gpus), strict=True), factor)
 
 
 def _about_gpus_as_dcgm(families: Families, one: LabHost, host: str) -> None:
-    for on in one.gpus:
-        labels = written(
+    known = [
+        written(
             gpu=on.number,
             UUID=on.gpu.uuid or "",
             device=f"nvidia{on.gpu.index}",
@@ -164,8 +163,10 @@ def _about_gpus_as_dcgm(families: Families, one: LabHost, host: str) -> None:
             Hostname=host,
             DCGM_FI_DRIVER_VERSION=one.host.driver or "",
         )
-        for name, meaning, factor, read in _DCGM:
-            families.add(name, meaning, labels, read(on), factor)
+        for on in one.gpus
+    ]
+    for name, meaning, factor, read in _DCGM:
+        families.add_all(name, meaning, zip(known, map(read, one.gpus), strict=True), factor)
 
 
 def _targets(lab: Lab, names: Sequence[str]) -> str:

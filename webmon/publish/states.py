@@ -51,21 +51,16 @@ def sample(one: LabHost, taken_at: datetime) -> str:
     """Write what a host answered in one poll; of one that said nothing of its GPUs, there are none in it."""
     is_down = one.host.status == "down" or not any(on.was_read for on in one.gpus)
     on_host = () if is_down else one.gpus
-    gpu_data = {f"gpu:{on.number}": _gpu(on, taken_at) for on in on_host}
+    moment = taken_at.strftime("%Y/%m/%d %H:%M:%S.000")  # in UTC, as nvidia-smi writes it
+    gpu_data = {f"gpu:{on.number}": _gpu(on, moment) for on in on_host}
     return written({"gpu_data": gpu_data, "timestamp": int(taken_at.strftime("%Y%m%d%H%M%S"))})
 
 
-def written(value: Any) -> str:
-    """Write a sample."""
-    return json.dumps(value, ensure_ascii=False)
+# Writes a sample. One for all: json.dumps would make a new one every time.
+written = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def moment(time: datetime) -> str:
-    """Write a GPU's time as nvidia-smi does; it is UTC."""
-    return time.strftime("%Y/%m/%d %H:%M:%S.000")
-
-
-def _gpu(on: LabGpu, taken_at: datetime) -> dict[str, Any]:
+def _gpu(on: LabGpu, moment: str) -> dict[str, Any]:
     gpu = on.gpu
     known = on.processes_are_known or on.processes
     return {
@@ -76,7 +71,7 @@ def _gpu(on: LabGpu, taken_at: datetime) -> dict[str, Any]:
         "processes": [_process(process) for process in on.processes] if known else None,
         "state": gpu.state,
         "temperature": gpu.temperature_c,
-        "timestamp": moment(taken_at),
+        "timestamp": moment,
         "total_memory": gpu.memory_total_mib,
         "used_memory": gpu.memory_used_mib,
         "uuid": gpu.uuid,

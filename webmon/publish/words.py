@@ -147,7 +147,7 @@ def duration(span: timedelta) -> str:
 
 def moment(time: datetime | None) -> str:
     """Write a time: `2026-11-18 08:23 UTC`."""
-    return UNKNOWN if time is None else time.strftime("%Y-%m-%d %H:%M UTC")
+    return UNKNOWN if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def iso(time: datetime) -> str:

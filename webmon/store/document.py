@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from webmon.model import Gpu, Host, Process, Snapshot
-from webmon.store.table import TIME_FORMAT, columns, time_of, types
+from webmon.store.table import columns, time_of, to_cell, types
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,9 @@ SCHEMA = 1
 # No number of this world is larger. One that is would fail far from here, and so would NaN or infinity.
 _TOO_LARGE = 2**63
 
+# One for all: json.dumps would make a new one for every row.
+_write = json.JSONEncoder(ensure_ascii=False).encode
+
 _KINDS: tuple[tuple[str, Any], ...] = (("hosts", Host), ("gpus", Gpu), ("processes", Process))
 
 
@@ -26,10 +29,7 @@ def to_json(snapshot: Snapshot) -> str:
     parts = [f'{{"schema": {SCHEMA}, "taken_at": {json.dumps(_value(snapshot.taken_at))}']
     for name, kind in _KINDS:
         names = columns(kind)
-        rows = [
-            json.dumps({name: _value(getattr(row, name)) for name in names}, ensure_ascii=False)
-            for row in getattr(snapshot, name)
-        ]
+        rows = [_write(dict(zip(names, map(_value, row), strict=True))) for row in getattr(snapshot, name)]
         parts.append(f'"{name}": [' + ",".join(f"\n{row}" for row in rows) + "]")
     return ",\n".join(parts) + "}\n"
 
@@ -62,7 +62,7 @@ def _check_hosts_differ(hosts: tuple[Host, ...]) -> None:
 
 
 def _value(value: Any) -> Any:
-    return value.astimezone(UTC).strftime(TIME_FORMAT) if isinstance(value, datetime) else value
+    return to_cell(value) if isinstance(value, datetime) else value
 
 
 def _read(row: Any, column: str, base: Any, optional: bool, clean: Callable[[str], str]) -> Any:

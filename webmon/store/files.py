@@ -96,6 +96,9 @@ def write_if_changed(path: Path, content: bytes) -> bool:
             return False
     except OSError:
         pass  # not there, or not readable: it is written anew
-    make_folder(path.parent)
-    write(path, content, sync=False)
+    try:
+        write(path, content, sync=False)
+    except FileNotFoundError:
+        make_folder(path.parent)
+        write(path, content, sync=False)
     return True
