@@ -92,12 +92,15 @@ def test_a_history_that_can_not_be_read_is_an_error_of_the_server(config, sshd, 
 
 
 def test_the_site_alone_has_the_newest_sample(config, sshd, served, tmp_path):
-    """`--site` needs no configuration; without data, or with a folder that is not there, there is no past."""
+    """`--site` needs no configuration; without data there is no past; a folder that is not there is named."""
     assert webmon("update", "-c", config).returncode == 0
-    for more in ([], ["--data", tmp_path / "nothing"]):
-        _, url = served("--site", tmp_path / "site", *more, cwd=tmp_path / "site")
-        (host,) = get(f"{url}states/{sshd.names[0]}/?fetch_num=5").values()
-        assert len(host["data"]) == 1
+    _, url = served("--site", tmp_path / "site", cwd=tmp_path / "site")
+    (host,) = get(f"{url}states/{sshd.names[0]}/?fetch_num=5").values()
+    assert len(host["data"]) == 1
+    for wrong in (["--site", "nothing"], ["--site", tmp_path / "site", "--data", "nothing"]):
+        done = webmon("serve", "--port", "0", *wrong)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("webmon: nothing is no folder. ")
     _, url = served("--site", tmp_path / "site", "--data", tmp_path / "data", cwd=tmp_path / "site")
     assert len(get(f"{url}states/?fetch_num=5")) == 2
 

@@ -120,3 +120,14 @@ def test_no_two_cards_share_a_place():
     """Not where an index is there twice or three times."""
     cards = [gpu("a", index) for index in (0, 1, 0, 0, 1)]
     assert gpu_places(cards) == ["gpu0", "gpu1", "gpu0_2", "gpu0_3", "gpu1_2"]
+
+
+@pytest.mark.parametrize(
+    ("used", "total", "state", "left"),
+    [(10, 100, "busy", 90), (110, 100, "busy", 0), (0, 100, "faulty", None), (None, 100, "free", None)],
+)
+def test_memory_that_is_left(used, total, state, left):
+    """None that is known of a card in error: whoever picks by it would take that one first."""
+    card = gpu("a", 0, state=state)._replace(memory_used_mib=used, memory_total_mib=total)
+    (one,) = arrange.lab(Snapshot(NOW, (host("a"),), (card,))).hosts[0].gpus
+    assert one.memory_free_mib == left

@@ -43,7 +43,7 @@ def test_a_box_is_what_it_is_elsewhere():
         "",
         "#### mau_local_19e5d26c :: 127.0.0.1 ###########################################",
         "  last update: 2019-03-24 20:27 UTC",
-        "  GTX 1080 Ti",
+        "  0 of 2 free · GTX 1080 Ti",
         "--------------------------------------------------------------------------------",
         "  ┌[ gpu:0 GeForce GTX 1080 Ti ]────────────────────────────────────[ busy ]─┐",
         "  │      memory used  memory available  gpu volatile  temperature     power  │",
@@ -93,11 +93,11 @@ def test_a_state_is_a_mark_and_a_colour(state, mark, colour):
 
 
 def test_a_host_that_is_down_says_since_when():
-    """Its cards are what they were then: they are not shown."""
+    """Its cards are what they were then: they are counted, and not shown."""
     made = files(lab())
     assert block(made["term.txt"], "gpu11") == [
         "|gpu11             | status: down (timeout)                                    |",
-        f"|                  | last update: {NOW:%Y-%m-%d %H:%M} UTC                         |",
+        f"|                  | last update: {NOW:%Y-%m-%d %H:%M} UTC, 2 GPUs unknown         |",
     ]
     detail = made["hosts/gpu11.txt"].splitlines()[3:]
     assert detail == [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from webmon.cli import common
 from webmon.cli.options import add, port, seconds
+from webmon.errors import ConfigError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,7 +25,11 @@ def add_commands(commands: Commands) -> None:
         "  webmon serve\n  webmon serve --port 8000",
     )
     serve.add_argument("--site", metavar="DIR", help="the site folder (default: [site] dir)")
-    serve.add_argument("--data", metavar="DIR", help="the data folder, for fetch_num (default: [data] dir)")
+    serve.add_argument(
+        "--data",
+        metavar="DIR",
+        help="the data folder, for fetch_num (default: [data] dir; with --site but no -c, none)",
+    )
     serve.add_argument("--port", type=port, default=8080, help="default: %(default)s; 0 takes a free one")
     serve.add_argument("--bind", default="127.0.0.1", metavar="ADDRESS", help="default: %(default)s")
     demo = add(
@@ -50,15 +55,21 @@ def add_commands(commands: Commands) -> None:
 def _serve(options: Namespace) -> int:
     from webmon.publish import serve
 
+    data: Path | None
     if options.site and not options.config:
         site, data = Path(options.site), Path(options.data) if options.data else None
     else:
         config = common.load(options)
         site, data = common.site_of(options, config), common.data_of(options, config)
+    if not site.is_dir():
+        raise ConfigError(
+            f"{site} is no folder", "Run `webmon render` first, or name the site folder: --site"
+        )
+    if options.data and data and not data.is_dir():
+        raise ConfigError(f"{data} is no folder", "Name the data folder: --data, or leave that out")
     with serve.Server(site, options.bind, options.port, data) as server:
-        common.say(options, f"{site} is at {server.url}  (Ctrl-C ends it)", always=True)
-        if data is None:
-            common.say(options, "fetch_num is passed over: it needs --data, or a configuration")
+        past = "" if data else "no fetch_num without --data or -c; "
+        common.say(options, f"{site} is at {server.url}  ({past}Ctrl-C ends it)", always=True)
         server.serve_forever()
     return 0
 

@@ -71,7 +71,7 @@ def _down(answer: Answer, error: HostError, past: _Past, gpus: int) -> Host:
         checked_at=answer.checked_at,
         last_seen=past.host.last_seen if past.host else None,
         duration_ms=answer.duration_ms,
-        gpus=gpus if past.host else None,
+        gpus=gpus if past.host and past.host.last_seen else None,
     )
 
 

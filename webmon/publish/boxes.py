@@ -44,7 +44,9 @@ def _facts(one: LabHost) -> Iterator[str]:
         error = f": {words.sentence(host.error)}" if host.error else ""
         yield from _indented(f"status: {host.status}{error}")
     yield from _indented(" · ".join(part for part in (host.label, host.group) if part))
-    yield from _indented(words.facts(host, [on.gpu for on in one.gpus]))
+    free = f"{one.free} of {len(one.gpus)} free" if one.gpus and host.status != "down" else ""
+    facts = words.facts(host, [on.gpu for on in one.gpus])
+    yield from _indented(" · ".join(part for part in (free, facts) if part))
 
 
 def _indented(line: str) -> list[str]:
@@ -53,7 +55,8 @@ def _indented(line: str) -> list[str]:
 
 def _box(on: LabGpu, taken_at: datetime) -> list[str]:
     gpu = on.gpu
-    state = f"[ {words.STATES[gpu.state]} ]─"
+    split = ", MIG" if gpu.mig_mode == "Enabled" else ""
+    state = f"[ {words.STATES[gpu.state]}{split} ]─"
     number = f"[ gpu:{gpu.index} "
     title = f"{number}{card(gpu, _BOX - len(number) - len(' ]─') - len(state))} ]"
     values = [

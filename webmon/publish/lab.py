@@ -52,9 +52,13 @@ class LabGpu(NamedTuple):
 
     @property
     def memory_free_mib(self) -> int | None:
-        """Return the memory that is not in use; what the driver keeps for itself counts as free."""
+        """Return the memory that is not in use; what the driver keeps for itself counts as free.
+
+        None can be had of a card in error, however much it tells of: a client would pick it first.
+        """
         used, total = self.gpu.memory_used_mib, self.gpu.memory_total_mib
-        return None if used is None or total is None else max(0, total - used)
+        is_known = used is not None and total is not None and self.gpu.state != "faulty"
+        return max(0, (total or 0) - (used or 0)) if is_known else None
 
 
 class LabHost(NamedTuple):

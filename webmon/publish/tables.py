@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from webmon.columns import harmless
-from webmon.model import Gpu, Process
+from webmon.model import Gpu, Host, Process
 from webmon.store import document, schema
 from webmon.store.table import columns, to_cell
 
@@ -29,6 +29,7 @@ def tables(lab: Lab, _look: Look) -> Iterator[tuple[str, str]]:
     snapshot = lab.snapshot
     yield "snapshot.json", document.to_json(snapshot)
     yield "snapshot.schema.json", json.dumps(schema.schema(), indent=1) + "\n"
+    yield "hosts.csv", _csv(snapshot.hosts, Host)
     yield "gpus.csv", _csv(snapshot.gpus, Gpu)
     yield "processes.csv", _csv(snapshot.processes, Process)
 

@@ -83,7 +83,8 @@ def _host_lines(one: LabHost) -> Iterator[_Line]:
         reason = f" ({harmless(host.reason)})" if host.reason else ""
         beside.append((_across(f" status: {host.status}{reason}"), _RED))
     if host.status == "down":
-        beside.append((_across(f" last update: {words.moment(host.last_seen)}"), _RED))
+        cards = f", {len(one.gpus)} GPUs unknown" if one.gpus else ""
+        beside.append((_across(f" last update: {words.moment(host.last_seen)}{cards}"), _RED))
     else:
         beside += [(_cells(on.gpu), _COLOURS[on.gpu.state]) for on in one.gpus]
         if not one.gpus:
