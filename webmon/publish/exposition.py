@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from webmon.columns import harmless
@@ -76,6 +77,7 @@ def told_apart(texts: Iterable[str]) -> list[str]:
     return apart
 
 
+@lru_cache(maxsize=4096)
 def _escaped(value: str) -> str:
     # What is harmless has no newline in it, which would have to be escaped, too.
     return harmless(value).replace("\\", r"\\").replace('"', r"\"")

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from webmon.columns import harmless
@@ -49,4 +50,10 @@ def _cell(value: Any) -> Any:
     if value is None or type(value) is int:
         return value
     cell = to_cell(value)
-    return _FORMULA.sub(r"\1'", harmless(cell)) if isinstance(value, str | tuple) else cell
+    return _defused(cell) if isinstance(value, str | tuple) else cell
+
+
+@lru_cache(maxsize=4096)
+def _defused(text: str) -> str:
+    # Most texts of a lab stand in many rows.
+    return _FORMULA.sub(r"\1'", harmless(text))
