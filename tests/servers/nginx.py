@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import http.client
 import os
-import signal
 import socket
 import subprocess
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from servers import processes
 from servers.programs import need
 
 if TYPE_CHECKING:
@@ -90,12 +90,7 @@ class Nginx:
         """End it, with its worker."""
         if self._process is None:
             return
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(5)
+        processes.end(self._process)
         self._process = None
 
     def _start(self) -> None:

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections import defaultdict
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process that we have started to end, and see to it that it does."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(5)
 
 
 def alive(pid: int) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import signal
 import socket
 import subprocess
 import time
@@ -13,6 +12,7 @@ import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any, Self
 
+from servers import processes
 from servers.programs import need
 
 if TYPE_CHECKING:
@@ -48,12 +48,7 @@ class Prometheus:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(5)
+        processes.end(self._process)
 
     def query(self, expression: str) -> dict[frozenset[tuple[str, str]], float]:
         """Return the value of each series, by its labels."""

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shlex
-import signal
 import socket
 import subprocess
 import sys
@@ -124,12 +123,7 @@ class Sshd:
         if self._process is None:
             return
         sessions = processes.descendants(self.pid)
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(5)
+        processes.end(self._process)
         self._process = None
         # Those whose session had ended before are nobody's children any more.
         sessions += processes.marked(self._mark())

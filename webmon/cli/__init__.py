@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # What writing to a full disk, or to one that fails, ends with; some of it may be lost before it is flushed.
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-
+# After which SIGTERM comes again, if nothing has come of it.
 _AGAIN_S = 0.3
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from webmon.model import Gpu
 
@@ -40,31 +40,30 @@ def in_files(host: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", host)[:_LONGEST]
 
 
-def file_names(hosts: Iterable[str]) -> dict[str, str]:
-    """Return the name of each host in files and links; two hosts never share one."""
-    names: dict[str, str] = {}
-    taken = {"index.json"}  # beside the folders of the hosts in states/
-    for host in hosts:
-        plain = in_files(host)
-        plain = plain if plain.strip(".") else plain.replace(".", "_")
-        name, number = plain, 1
-        while name.casefold() in taken:
-            number += 1
-            name = f"{plain}_{number}"
-        taken.add(name.casefold())
-        names[host] = name
-    return names
+def file_names(hosts: Sequence[str]) -> dict[str, str]:
+    """Return the name of each host in files and links; two hosts never share one, nor differ by case only."""
+    plain = [in_files(host) for host in hosts]
+    plain = [name if name.strip(".") else name.replace(".", "_") for name in plain]
+    # index.json stands beside the folders of the hosts in states/.
+    return dict(zip(hosts, told_apart(plain, key=str.casefold, taken=("index.json",)), strict=True))
 
 
 def gpu_places(gpus: Sequence[Gpu]) -> list[str]:
     """Return the id of each GPU on its host's page: `gpu3`; a second one of that index gets its own."""
-    places: list[str] = []
-    taken: set[str] = set()
-    for gpu in gpus:
-        place, number = f"gpu{gpu.index}", 1
-        while place in taken:
+    return told_apart(f"gpu{gpu.index}" for gpu in gpus)
+
+
+def told_apart(
+    texts: Iterable[str], *, key: Callable[[str], str] = str, taken: Iterable[str] = ()
+) -> list[str]:
+    """Return texts of which no two have the same key: a second one gets a number."""
+    keys = set(taken)
+    apart: list[str] = []
+    for text in texts:
+        free, number = text, 1
+        while key(free) in keys:
             number += 1
-            place = f"gpu{gpu.index}_{number}"
-        taken.add(place)
-        places.append(place)
-    return places
+            free = f"{text}_{number}"
+        keys.add(key(free))
+        apart.append(free)
+    return apart

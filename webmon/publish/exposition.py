@@ -63,20 +63,6 @@ def written(**labels: str) -> str:
     return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
 
 
-def told_apart(texts: Iterable[str]) -> list[str]:
-    """Return texts of which no two are the same: a second one gets a number. Equal series would be none."""
-    apart: list[str] = []
-    taken: set[str] = set()
-    for text in texts:
-        free, number = text, 1
-        while free in taken:
-            number += 1
-            free = f"{text}_{number}"
-        taken.add(free)
-        apart.append(free)
-    return apart
-
-
 @lru_cache(maxsize=4096)
 def _escaped(value: str) -> str:
     # What is harmless has no newline in it, which would have to be escaped, too.

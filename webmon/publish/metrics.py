@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, get_args
 from webmon.availability import memory_by_user
 from webmon.columns import harmless
 from webmon.model import State
-from webmon.publish.addresses import host_metrics
-from webmon.publish.exposition import Families, told_apart, written
+from webmon.publish.addresses import host_metrics, told_apart
+from webmon.publish.exposition import Families, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -75,6 +75,7 @@ _DCGM: tuple[Reading, ...] = (
 
 def metrics(lab: Lab, _look: Look) -> Iterator[tuple[str, str]]:
     """Return the path and the text of each file."""
+    # Of two series with the same labels, Prometheus would take one.
     names = told_apart(harmless(one.host.host) or one.name for one in lab.hosts)
     whole, dcgm = Families(), Families()
     _about_snapshot(whole, lab)

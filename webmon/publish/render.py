@@ -41,8 +41,7 @@ _OLD_ASSETS_STAY_S = 86400
 
 _MANIFEST = ".manifest"
 
-
-# Each makes (path, text) pairs. The pages come last, as they name the other files.
+# Each makes (path, text) pairs; the pages name the files of the others, so they come last.
 VIEWS: tuple[Callable[[Lab, Look], Iterator[tuple[str, str]]], ...] = (
     tables,
     states,
