@@ -30,6 +30,9 @@ UNIFIED_MEMORY_PARTS = ("GB10", "Thor", "Orin", "Xavier", "Tegra", "Jetson")
 # A card with no process and less memory in use than this is idle: waking it reads as 100 %.
 UNTOUCHED_MEMORY_PCT = 1.0
 
+# A card that draws more than this part of its power limit is at work, whatever its utilization says.
+AT_REST_POWER = 0.5
+
 
 class Rules(NamedTuple):
     """`[free]` of the configuration."""
@@ -66,6 +69,20 @@ def is_idle(gpu: Gpu, processes: Sequence[Process] | None, rules: Rules) -> bool
     return utilization is not None and utilization <= rules.max_utilization_pct
 
 
+def is_at_rest(gpu: Gpu, processes: Sequence[Process] | None, rules: Rules) -> bool:
+    """Tell whether the card is idle, and draws no more power than an idle one: how long is counted by this.
+
+    Utilization is that of a moment. A job that waits for its data just then reads 0 %, but its card draws
+    far more than one whose memory is only held: that is a sixth of the limit, and two fifths of a small
+    card's.
+    """
+    if not is_idle(gpu, processes, rules):
+        return False
+    if not gpu.power_w or not gpu.power_limit_w or is_free(gpu, processes, rules):
+        return True
+    return gpu.power_w <= AT_REST_POWER * gpu.power_limit_w
+
+
 def is_free(gpu: Gpu, processes: Sequence[Process] | None, rules: Rules) -> bool:
     """Tell whether this GPU of a host that answered is free (processes None: list not known)."""
     if gpu.state == "faulty" or processes is None or not is_idle(gpu, processes, rules):
@@ -97,11 +114,10 @@ def state_of(
         return "faulty"
     if is_free(gpu, processes, rules):
         return "free"
-    idle = is_idle(gpu, processes, rules)
     memory = memory_pct(gpu)
     if in_use_by(processes or (), rules) or (memory is not None and memory > rules.max_memory_pct):
-        return _in_use(idle, idle_since, rules, now)
-    return "busy" if gpu.utilization_pct is not None and not idle else "unknown"
+        return _in_use(is_at_rest(gpu, processes, rules), idle_since, rules, now)
+    return "busy" if gpu.utilization_pct is not None and not is_idle(gpu, processes, rules) else "unknown"
 
 
 def users_of(processes: Iterable[Process], rules: Rules) -> tuple[str, ...]:
@@ -121,8 +137,8 @@ def memory_by_user(gpu: Gpu, processes: Iterable[Process], rules: Rules) -> dict
     return {user: memory.get(user) for user in gpu.users}
 
 
-def _in_use(idle: bool, idle_since: datetime | None, rules: Rules, now: datetime) -> State:
-    if not idle or idle_since is None:
+def _in_use(at_rest: bool, idle_since: datetime | None, rules: Rules, now: datetime) -> State:
+    if not at_rest or idle_since is None:
         return "busy"
     idle_min = (now - idle_since).total_seconds() / 60
     return "held" if idle_min >= rules.held_after_min else "busy"

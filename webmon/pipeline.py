@@ -12,14 +12,20 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from webmon.errors import DataError, WebmonError
+from webmon.usage import NOTHING_PAST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from webmon.collect.assemble import Answer
     from webmon.config.settings import Config
     from webmon.model import Snapshot
+    from webmon.store.history import Sample
+    from webmon.usage import Past
+
+# How long a run may sum up days of the history that no run has summed up yet.
+_SUMMING_UP_S = 20
 
 
 def fetch(
@@ -57,6 +63,7 @@ def fetch(
 def _remember(config: Config, folder: Path, snapshot: Snapshot, on_warning: Callable[[str], None]) -> None:
     """Add a poll to the history. Whatever is wrong with that: the snapshot is whole, and can be shown."""
     from webmon.store import history
+    from webmon.store.rollup import Rollups
 
     try:
         history.append(folder, snapshot, config.free)
@@ -67,6 +74,34 @@ def _remember(config: Config, folder: Path, snapshot: Snapshot, on_warning: Call
         history.tidy(folder, snapshot.taken_at, config.data.keep_days)
     except WebmonError as error:
         on_warning(f"the history can't be kept in order: {error}")
+    try:
+        rollups = Rollups(folder, snapshot.taken_at, save=True, limit_s=_SUMMING_UP_S)
+        rollups.make_all()
+        rollups.remove_old(config.data.keep_days, config.data.keep_rollup_days)
+        if rollups.unsaved:
+            raise rollups.unsaved
+    except WebmonError as error:
+        on_warning(f"the history can't be summed up: {error}")
+        return
+    if rollups.left_out:
+        on_warning(f"{rollups.left_out} days of the history are yet to be summed up; the next runs go on")
+
+
+def add_to_history(config: Config, folder: Path, samples: Sequence[Sample]) -> int:
+    """Add samples that another tool has kept, with the names of users as this one keeps them."""
+    from webmon.collect.privacy import Privacy
+    from webmon.store import history
+    from webmon.store.rollup import Rollups
+
+    salt = _mask_key(folder) if config.privacy.users == "mask" else b""
+    privacy = Privacy(config.privacy.command, config.privacy.users, salt)
+    kept = [
+        sample._replace(users=tuple(f"{privacy.user(user.removesuffix('='))}=" for user in sample.users))
+        for sample in samples
+    ]
+    new = history.add(folder, kept)
+    Rollups(folder, datetime.now(UTC), save=True).make_all()
+    return new
 
 
 def render(config: Config, folder: Path, site: Path) -> Snapshot:
@@ -76,6 +111,11 @@ def render(config: Config, folder: Path, site: Path) -> Snapshot:
 
     _spare_work()
     snapshot = store.load(folder)
+    past, failed = NOTHING_PAST, None
+    try:
+        past = _past(folder, snapshot)
+    except Exception as error:  # noqa: BLE001 - raised again below: where a GPU is free is shown all the same
+        failed = error
     publish(
         snapshot,
         config.site,
@@ -84,8 +124,20 @@ def render(config: Config, folder: Path, site: Path) -> Snapshot:
         period=store.period(folder),
         addresses=_addresses(config),
         rules=config.free,
+        past=past,
+        zone=None,
     )
+    if failed:
+        raise failed
     return snapshot
+
+
+def _past(folder: Path, snapshot: Snapshot) -> Past:
+    from webmon.store import stats
+    from webmon.store.rollup import Rollups
+
+    # Saving is a help for the next run; a data folder that is only read will do.
+    return stats.past(Rollups(folder, snapshot.taken_at, save=True, limit_s=_SUMMING_UP_S))
 
 
 def _addresses(config: Config) -> dict[str, str]:

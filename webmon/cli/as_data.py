@@ -1,16 +1,16 @@
-"""`webmon list --json` and `--csv`: what is listed, for programs."""
+"""`--json` and `--csv`: what is listed, for programs."""
 
 from __future__ import annotations
 
 import sys
 from io import TextIOWrapper
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webmon.model import Gpu, Snapshot
 from webmon.store import document, table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from webmon.pick.choose import Offer
 
@@ -37,6 +37,29 @@ def print_csv(listed: Sequence[Offer]) -> None:
     rows = writer(sys.stdout, lineterminator="\n")
     rows.writerow(columns)
     rows.writerows(zip(*columns.values(), strict=True))
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """Print a document as JSON."""
+    import json
+
+    _speak_utf8()
+    print(json.dumps(document, ensure_ascii=False, allow_nan=False))
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows that have the same columns; what is not known is an empty cell."""
+    from csv import writer
+
+    _speak_utf8()
+    lines = writer(sys.stdout, lineterminator="\n")
+    if rows:
+        lines.writerow(rows[0])
+    lines.writerows([_plain(value) for value in row.values()] for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    return "" if value is None else round(value, 4) if isinstance(value, float) else value
 
 
 def _speak_utf8() -> None:

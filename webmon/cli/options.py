@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NoReturn
 
 from webmon.cli.terminal import screen_width
@@ -104,6 +106,33 @@ def whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 1_000_000):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number (0 or more)")
     return int(text)
+
+
+def number(text: str) -> int:
+    """Read how many of anything."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_000_000):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number (1 or more)")
+    return int(text)
+
+
+def days(text: str) -> int:
+    """Read a number of days."""
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= 36500):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of days (1 to 36500)")
+    return int(text)
+
+
+def moment(text: str) -> datetime:
+    """Read `2h` (ago), `2026-11-17` or `2026-11-17T08:00`, in UTC unless it says otherwise."""
+    with contextlib.suppress(argparse.ArgumentTypeError, OverflowError):
+        return datetime.now(UTC) - timedelta(seconds=duration(text))
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time: write 2h, 30d, 2026-11-17 or 2026-11-17T08:00"
+        ) from None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def percentage(text: str) -> float:

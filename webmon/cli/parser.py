@@ -19,6 +19,9 @@ _HOMES = {
     "available": "picking",
     "select": "picking",
     "wait": "picking",
+    "users": "usage",
+    "stats": "usage",
+    "history": "past",
     "fetch": "pipeline",
     "render": "pipeline",
     "update": "pipeline",
@@ -30,7 +33,18 @@ _HOMES = {
 }
 
 # What follows these is their value, even if a command is called the same.
-_WITH_VALUE = ("-c", "--config", "--from", "--data", "--filter", "--sort")
+_WITH_VALUE = (
+    "-c",
+    "--config",
+    "--from",
+    "--data",
+    "--filter",
+    "--sort",
+    "--by",
+    "--days",
+    "--since",
+    "--time",
+)
 
 # These run a command of the user's, which stands after `--`.
 _RUN_COMMANDS = ("select", "wait")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from webmon.availability import Rules, is_idle, is_ignored, state_of, users_of
+from webmon.availability import Rules, is_at_rest, is_ignored, state_of, users_of
 from webmon.clean import clean
 from webmon.errors import HostError
 from webmon.model import Gpu, Host, Process, Reading, Snapshot, processes_on
@@ -114,7 +114,7 @@ def _judged(
     gpus: list[Gpu] = []
     for gpu, on_gpu in zip(measured, processes_on(measured, processes or ()), strict=True):
         on_it = None if processes is None else on_gpu
-        idle_since = (idle_before.get(gpu.uuid) or now) if is_idle(gpu, on_it, rules) else None
+        idle_since = (idle_before.get(gpu.uuid) or now) if is_at_rest(gpu, on_it, rules) else None
         state = state_of(gpu, on_it, rules, now=now, idle_since=idle_since)
         users = users_of([process for process in on_gpu if process.gpu_uuid == gpu.uuid], rules)
         gpus.append(

@@ -65,8 +65,14 @@ def _sections(config: Config) -> dict[str, dict[str, Any]]:
             name: getattr(config.free, name)
             for name in ("max_memory_pct", "max_utilization_pct", "ignore", "held_after_min")
         },
-        "data": {name: getattr(config.data, name) for name in ("dir", "keep_days", "keep_snapshots")},
-        "site": {name: getattr(config.site, name) for name in ("dir", "title", "refresh", "templates")},
+        "data": {
+            name: getattr(config.data, name)
+            for name in ("dir", "keep_days", "keep_rollup_days", "keep_snapshots")
+        },
+        "site": {
+            name: getattr(config.site, name)
+            for name in ("dir", "title", "refresh", "price_per_kwh", "templates")
+        },
         "privacy": {name: getattr(config.privacy, name) for name in ("command", "users")},
         "notify": {name: getattr(config.notify, name) for name in ("urls", "rules")},
     }

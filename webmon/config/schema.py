@@ -141,12 +141,14 @@ SECTIONS: dict[str, dict[str, Key]] = {
     "data": {
         "dir": Key(text, "data"),
         "keep_days": Key(whole(1, 36500), 90),
+        "keep_rollup_days": Key(whole(1, 36500), 400),
         "keep_snapshots": Key(whole(2, 100_000), 36),
     },
     "site": {
         "dir": Key(text, "site"),
         "title": Key(text, "GPU monitor"),
         "refresh": Key(whole(1, 86400), 60),
+        "price_per_kwh": Key(number(0, 1_000_000)),
         "templates": Key(text),
     },
     "privacy": {

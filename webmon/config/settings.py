@@ -49,6 +49,7 @@ class DataSettings:
     dir: Path
     keep_days: int
     keep_snapshots: int
+    keep_rollup_days: int = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class SiteSettings:
     title: str
     refresh: int
     templates: Path | None
+    price_per_kwh: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webmon.publish import words
+from webmon.publish import chart, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from webmon.model import Gpu, Process, Status
+    from webmon.publish.chart import Shape
     from webmon.publish.lab import LabGpu
 
 
@@ -28,6 +29,8 @@ class GpuCell:
     utilization_level: str
     memory: str
     memory_level: str
+    line: Shape | None
+    line_words: str
     more: str
     is_owned: bool
     who: str
@@ -50,6 +53,9 @@ def cell(on: LabGpu, href: str, status: Status, taken_at: datetime, *, titled: b
         utilization_level=words.level(gpu.utilization_pct),
         memory=words.memory(gpu.memory_used_mib, gpu.memory_total_mib),
         memory_level=words.level(on.memory_pct),
+        # Of thousands of GPUs the lines are on the pages of the hosts.
+        line=chart.line(on.line) if titled else None,
+        line_words=chart.line_words(on.line),
         more=f"{words.degrees(gpu.temperature_c)} · {words.watts(gpu.power_w)}",
         is_owned=largest is not None,
         who=_who(gpu, largest, status),

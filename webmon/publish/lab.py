@@ -11,21 +11,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from webmon.availability import Rules, memory_pct
 from webmon.model import Gpu, Host, Process, natural_order
 from webmon.publish.addresses import file_names, gpu_places
+from webmon.usage import NOTHING_PAST, gpu_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from webmon.model import Snapshot
+    from webmon.usage import Line, Past
 
 
 class LabGpu(NamedTuple):
-    """A GPU, its place on its host's page, and the processes on it, largest first."""
+    """A GPU, its place on its host's page, the processes on it, largest first, and its last 24 hours."""
 
     gpu: Gpu
     place: str
     processes: Sequence[Process]
     processes_are_known: bool
+    line: Line = ()
 
     @property
     def number(self) -> str:
@@ -82,6 +85,7 @@ class Lab(NamedTuple):
     snapshot: Snapshot
     hosts: Sequence[LabHost]
     rules: Rules
+    past: Past = NOTHING_PAST
 
     @property
     def taken_at(self) -> datetime:
@@ -103,6 +107,7 @@ def lab(
     snapshot: Snapshot,
     addresses: Mapping[str, str] | None = None,
     rules: Rules = Rules(),  # noqa: B008 - a tuple, which nobody changes
+    past: Past = NOTHING_PAST,
 ) -> Lab:
     """Arrange a snapshot; `addresses` has those of the hosts, as far as they are known."""
     gpus, processes = snapshot.gpus_by_host(), snapshot.processes_by_host()
@@ -115,14 +120,20 @@ def lab(
             addresses.get(host.host),
             gpus.get(host.host, ()),
             processes.get(host.host, ()),
+            past.lines,
         )
         for host in sorted(snapshot.hosts, key=lambda host: natural_order(host.host))
     ]
-    return Lab(snapshot, hosts, rules)
+    return Lab(snapshot, hosts, rules, past)
 
 
 def _host(
-    host: Host, name: str, address: str | None, gpus: Sequence[Gpu], processes: Sequence[Process]
+    host: Host,
+    name: str,
+    address: str | None,
+    gpus: Sequence[Gpu],
+    processes: Sequence[Process],
+    lines: Mapping[tuple[str, str], Line],
 ) -> LabHost:
     on_gpu: dict[tuple[int | None, str | None], list[Process]] = defaultdict(list)
     for process in processes:
@@ -133,7 +144,13 @@ def _host(
         name,
         address,
         [
-            LabGpu(gpu, place, _by_memory(on_gpu.get((gpu.index, gpu.uuid), ())), _are_known(host, gpu))
+            LabGpu(
+                gpu,
+                place,
+                _by_memory(on_gpu.get((gpu.index, gpu.uuid), ())),
+                _are_known(host, gpu),
+                lines.get((host.host, gpu_key(gpu.uuid, gpu.index)), ()),
+            )
             for gpu, place in zip(gpus, gpu_places(gpus), strict=True)
         ],
         _by_memory([process for key, group in on_gpu.items() if key not in known for process in group]),

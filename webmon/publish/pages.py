@@ -10,7 +10,9 @@ import jinja2
 from webmon.errors import ConfigError
 from webmon.publish import words
 from webmon.publish.overview import overview
+from webmon.publish.people import people
 from webmon.publish.sheet import sheets
+from webmon.publish.trends import trends
 from webmon.resources import resource
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ def _pages(lab: Lab, look: Look) -> Iterator[tuple[str, str]]:
     template = environment.get_template("host.html.j2")
     for sheet in sheets(lab):
         yield sheet.path, template.render(host=sheet)
+    yield "users.html", environment.get_template("users.html.j2").render(page=people(lab, look))
+    yield "history.html", environment.get_template("history.html.j2").render(page=trends(lab, look))
     # Last: an open overview takes the details from the pages of the hosts.
     yield "index.html", environment.get_template("index.html.j2").render(page=overview(lab))
 

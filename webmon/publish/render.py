@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import time
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
 from webmon.availability import Rules
@@ -23,15 +23,17 @@ from webmon.publish.tables import tables
 from webmon.publish.text import text
 from webmon.resources import resource
 from webmon.store.files import clear_leftovers, make_folder, storing, write, write_if_changed
+from webmon.usage import NOTHING_PAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import datetime
+    from datetime import datetime, tzinfo
     from pathlib import Path
 
     from webmon.config.settings import SiteSettings
     from webmon.model import Snapshot
     from webmon.publish.lab import Lab
+    from webmon.usage import Past
 
 # What cron does; a longer period shows in the snapshots that are kept.
 USUAL_PERIOD = timedelta(minutes=5)
@@ -60,14 +62,19 @@ def render(  # noqa: PLR0913 - what stands behind * has a name where it is calle
     period: timedelta | None,
     addresses: Mapping[str, str] | None = None,
     rules: Rules = Rules(),  # noqa: B008 - a tuple, which nobody changes
+    past: Past = NOTHING_PAST,
+    zone: tzinfo | None = UTC,
 ) -> None:
-    """Write the site of a snapshot into a folder, with the hosts' addresses where they are known."""
+    """Write the site of a snapshot and of what was before into a folder.
+
+    `addresses` are those of the hosts, where they are known; hours of the day are in the zone.
+    """
     with storing(folder):
         make_folder(folder)
     assets = _assets()
     names = {name: published for name, (published, _) in assets.items()}
-    look = Look(site, names, now, max(period or USUAL_PERIOD, USUAL_PERIOD))
-    shown = lab(snapshot, addresses, rules)
+    look = Look(site, names, now, max(period or USUAL_PERIOD, USUAL_PERIOD), zone)
+    shown = lab(snapshot, addresses, rules, past)
     with storing(folder):
         # Assets first: whoever sees the new page finds what it names.
         for published, content in assets.values():

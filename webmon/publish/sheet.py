@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webmon.model import ssh_arguments
-from webmon.publish import words
+from webmon.publish import chart, words
 from webmon.publish.addresses import host_metrics, host_page, host_states, host_text
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webmon.model import Process
+    from webmon.publish.chart import Shape
     from webmon.publish.lab import Lab, LabGpu, LabHost
 
 
@@ -44,6 +45,8 @@ class GpuSheet:
     utilization_level: str
     memory: str
     memory_level: str
+    line: Shape | None
+    line_words: str
     idle_since: datetime | None
     memory_utilization: str
     temperature: str
@@ -135,6 +138,8 @@ def _gpu(on: LabGpu, order: str, driver: str | None) -> GpuSheet:
         utilization_level=words.level(gpu.utilization_pct),
         memory=words.memory(gpu.memory_used_mib, gpu.memory_total_mib),
         memory_level=words.level(on.memory_pct),
+        line=chart.line(on.line),
+        line_words=chart.line_words(on.line),
         idle_since=gpu.idle_since,
         memory_utilization=words.percent(gpu.memory_utilization_pct),
         temperature=words.degrees(gpu.temperature_c),

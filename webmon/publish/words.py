@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from webmon.model import Gpu, Host, Process
+    from webmon.usage import Window
 
 UNKNOWN = "–"  # noqa: RUF001 - an en dash on purpose
 HIDDEN = "owner hidden"
@@ -58,6 +59,27 @@ def memory(used: int | None, total: int | None) -> str:
 def percent(value: float | None) -> str:
     """Write a percentage: `43 %`, with a space that does not break."""
     return UNKNOWN if value is None else f"{value:.0f}\u202f%"
+
+
+def share(value: float | None) -> str:
+    """Write a percentage of which tenths matter: `99.9 %`."""
+    return UNKNOWN if value is None else f"{value:.1f}\u202f%"
+
+
+def hours(value: float | None) -> str:
+    """Write GPU-hours or kWh: `12.4`, as `webmon stats` does."""
+    return UNKNOWN if value is None else f"{value:.1f}"
+
+
+def cost(kwh: float | None, price: float | None) -> str:
+    """Write what energy costs; nothing where no price is given."""
+    return "" if price is None else UNKNOWN if kwh is None else f"{kwh * price:.2f}"
+
+
+def coverage(window: Window) -> str:
+    """Say how much of a time is known."""
+    known = share(window.coverage_pct(window.total))
+    return f"Of the time {share(window.polled_pct)} was polled; of the GPU-hours, {known} are known"
 
 
 def level(percentage: float | None) -> str:
