@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import paramiko
 
 from webmon import config as configuration
 from webmon import pipeline
-from webmon.demo import nvidia_smi, ps
+from webmon.demo import nvidia_smi, past, ps
 from webmon.demo.cluster import CLUSTER, DemoHost, state
 from webmon.demo.sshd import HostServer
 from webmon.errors import ConfigError
@@ -61,6 +62,7 @@ port = {port}
 def once(folder: Path | None, say: Callable[[str], None]) -> None:
     """Do one round: config.ini, data/ and site/ are in the folder afterwards."""
     with _cluster(_own_or_temporary(folder), refresh=60) as config:
+        past.write(config.data.dir, datetime.now(UTC))
         say(_round(config))
     say(f"the site is {config.site.dir / 'index.html'}, the data {config.data.dir / 'latest'}")
 
@@ -72,6 +74,7 @@ def run(folder: Path | None, port: int, every: float, say: Callable[[str], None]
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="webmon-demo-")))
         config = stack.enter_context(_cluster(folder, refresh=max(1, round(every))))
         say(f"a demo cluster of {len(CLUSTER)} hosts; its files are in {folder}")
+        past.write(config.data.dir, datetime.now(UTC))
         say(_round(config))
         server = stack.enter_context(_listening(config, port))
         threading.Thread(target=server.serve_forever, daemon=True).start()
