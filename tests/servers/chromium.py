@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+# What only a person at the browser would see. Every window loaded the list of suggestions below its address
+# bar, twice, as pages in a renderer of their own: more work than the page that a test looks at.
+_NOT_NEEDED = (
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxFullPopup",
+    "WebUIOmniboxAimPopup",
+    "PreloadTopChromeWebUI",
+    "SpareRendererForSitePerProcess",  # one that is started ahead, for a page that never comes
+)
+
 _OPTIONS = (
     "--headless",
     "--no-sandbox",
@@ -41,6 +51,7 @@ _OPTIONS = (
     "--disable-component-update",
     "--disable-extensions",
     "--disable-sync",
+    f"--disable-features={','.join(_NOT_NEEDED)}",
     "--hide-scrollbars",
     # A mouse, which the machine that runs the tests may lack: (hover: hover) and (pointer: fine).
     "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
