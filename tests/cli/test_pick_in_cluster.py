@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 import pytest
@@ -172,21 +171,40 @@ def test_wait_does_not_wait_for_what_will_never_be(data):
 def test_wait_bears_with_a_snapshot_that_can_not_be_read(data, tmp_path):
     """Once it waits, trouble may pass; that a snapshot is old is said once."""
     snapshot.save(data, cluster(minutes_ago=30), keep=3)
-    waiting = start("wait", "--data", data, "-n", "A100", "--count", "3", "--every", "0.2", "--timeout", "30")
+    said = tmp_path / "said"
     gpus = data.resolve() / "latest" / "gpus.csv"
-    damage = threading.Timer(0.8, gpus.write_text, ["half a ta"])
-    damage.start()
+    with open(said, "w", encoding="utf-8") as err:
+        waiting = start(
+            "wait",
+            "--data",
+            data,
+            "-n",
+            "A100",
+            "--count",
+            "3",
+            "--every",
+            "0.2",
+            "--timeout",
+            "30",
+            stderr=err,
+        )
     try:
-        time.sleep(1.6)
+        # It has read the whole one once it has said how old that is.
+        deadline = time.monotonic() + 20
+        while not said.read_text().endswith("\n"):
+            assert waiting.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        gpus.write_text("half a ta")
+        time.sleep(0.8)
         assert waiting.poll() is None
         seen = cluster()
         gone = tuple(p for p in seen.processes if p.gpu_uuid != "GPU-gpu07-3")
         free = tuple(card("gpu07", n, A100, 81920) for n in range(1, 4))
         snapshot.save(data, seen._replace(gpus=free, processes=gone), keep=3)
-        out, err = waiting.communicate(timeout=20)
+        out, _ = waiting.communicate(timeout=20)
     finally:
-        damage.join()
         waiting.kill()
         waiting.communicate()
     assert (waiting.returncode, out) == (0, "gpu07:1,2,3\n")
-    assert err == "webmon: this snapshot is 30 minutes old: is webmon still run by cron?\n"
+    assert said.read_text() == "webmon: this snapshot is 30 minutes old: is webmon still run by cron?\n"
