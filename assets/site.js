@@ -3,9 +3,14 @@
 
 const find = (selector, part = document) => part.querySelector(selector);
 const findAll = (selector, part = document) => [...part.querySelectorAll(selector)];
-const on = (event, action) => document.addEventListener(event, action);
-const to = (link) => link.getAttribute("href");
+const on = document.addEventListener.bind(document);
+const to = (link) => link?.getAttribute("href");
 const focus = (element) => element?.focus({ preventScroll: true });
+
+/** Write a text if it is another: a selection stays, and nothing is read out twice. */
+function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
 
 // ---- The theme, before anything is painted ----
 
@@ -21,33 +26,28 @@ function storage(use) {
   }
 }
 
-root.dataset.theme = storage((store) => store.getItem("webmon-theme")) || "";
+root.dataset.theme = storage((store) => store["webmon-theme"]) || "";
 
 function switchTheme() {
   const theme = isDark() ? "light" : "dark";
   // Whoever comes back to what the system says follows the system again.
   root.dataset.theme = darkSystem.matches === (theme === "dark") ? "" : theme;
-  storage((store) => store.setItem("webmon-theme", root.dataset.theme));
+  storage((store) => (store["webmon-theme"] = root.dataset.theme));
   nameTheme();
 }
 
 function nameTheme() {
-  find("#theme").textContent = isDark() ? "light" : "dark";
-  find("#theme").hidden = false;
+  Object.assign(find("#theme"), { textContent: isDark() ? "light" : "dark", hidden: false });
 }
 
 // ---- The index of hosts and GPUs ----
 
 let hosts = null; // what known() has read; nothing when the page has changed since
-let ranks = null; // the order of the hosts, as the server has it
+const ranks = new Map(); // the server's order of the hosts; empty as long as it is the page's
 
 /** Return the hosts of the page in the server's order. */
 function known() {
-  if (hosts) return hosts;
-  hosts = readHosts(find("main"));
-  if (ranks) for (const host of hosts) host.rank = ranks.get(host.section.id);
-  hosts.sort((one, other) => one.rank - other.rank);
-  return hosts;
+  return (hosts ??= readHosts(find("main")).sort((one, other) => one.rank - other.rank));
 }
 
 /** Read what the filter looks into, bit by bit. */
@@ -58,28 +58,25 @@ function readAhead(from = 0) {
 }
 
 function readHosts(main) {
-  return findAll("#hosts > .host", main).map((section, rank) => {
-    const text = (part) => find(`header ${part}`, section)?.textContent ?? "";
-    const words = [text("h2"), text(".label"), text(".group"), section.className.replace("host", "")];
+  return findAll("#hosts > .host", main).map((section, place) => {
     const link = find("h2 a", section);
-    const host = { section, rank, link, name: link.textContent, words: words.join(" ").toLowerCase() };
-    host.gpus = findAll("li.gpu", section).map((cell, place) => new Gpu(cell, host, place));
+    const texts = findAll("h2, .label, .group", section).map((part) => part.textContent);
+    const words = [...texts, section.className.replace("host", "")].join(" ").toLowerCase();
+    const host = { section, link, words, name: link.textContent, rank: ranks.get(section.id) ?? place };
+    host.gpus = findAll("li.gpu", section).map((cell) => new Gpu(cell, host));
     return host;
   });
 }
 
 const UNKNOWN = "\u2013";
 
-/** A GPU. There may be thousands, so each part of its cell is read when it is asked for. */
+/** A GPU. There may be thousands: what its cell says is read when it is asked for. */
 class Gpu {
-  constructor(cell, host, place) {
-    Object.assign(this, { cell, host, place, link: cell.firstElementChild });
+  constructor(cell, host) {
+    Object.assign(this, { cell, host, link: cell.firstElementChild });
   }
   text(part) {
     return this.cell.getElementsByClassName(part)[0]?.textContent ?? "";
-  }
-  get index() {
-    return this.link.firstChild.textContent;
   }
   get model() {
     return this.link.lastChild.data.trim();
@@ -98,7 +95,7 @@ class Gpu {
 }
 
 function meanUse(host) {
-  const uses = host.gpus.map((gpu) => parseFloat(gpu.text("use"))).filter((use) => !isNaN(use));
+  const uses = host.gpus.map((gpu) => parseFloat(gpu.text("use"))).filter((use) => use >= 0);
   return uses.length ? uses.reduce((sum, use) => sum + use) / uses.length : -1;
 }
 
@@ -110,23 +107,15 @@ const ORDERS = {
 
 // ---- The table: every GPU a row ----
 
-const users = (gpu) => gpu.cell.querySelector(".who b")?.textContent;
-
-function program(gpu) {
-  return users(gpu) === undefined ? "" : gpu.text("who").slice(users(gpu).length).trim();
-}
-
-function seconds(span) {
-  const [count, unit] = span.split(" ");
-  return count * { s: 1, min: 60, h: 3600, d: 86400 }[unit];
-}
-
+const SECONDS = { s: 1, min: 60, h: 3600, d: 86400 };
+const seconds = (span) => parseFloat(span) * SECONDS[span.split(" ")[1]];
+const users = (gpu) => find(".who b", gpu.cell)?.textContent;
 const reading = (gpu, unit) => gpu.text("more").match(`[\\d.]+\\s${unit}`)?.[0] ?? UNKNOWN;
 
 // What a column shows, and what it is sorted by if that is not the text.
 const COLUMNS = {
   host: [(gpu) => gpu.host.name, (_, gpu) => gpu.host.rank],
-  gpu: [(gpu) => gpu.index, Number],
+  gpu: [(gpu) => gpu.link.firstChild.textContent, Number],
   model: [(gpu) => gpu.card],
   state: [(gpu) => gpu.text("state")],
   use: [(gpu) => gpu.text("use"), parseFloat],
@@ -135,7 +124,7 @@ const COLUMNS = {
   temperature: [(gpu) => reading(gpu, "°C"), parseFloat],
   power: [(gpu) => reading(gpu, "W"), parseFloat],
   user: [(gpu) => users(gpu) ?? gpu.text("who"), (_, gpu) => users(gpu) ?? ""],
-  program: [program],
+  program: [(gpu) => find("bdi", gpu.cell)?.textContent.trim() ?? ""],
   running: [(gpu) => gpu.text("for"), seconds],
 };
 // Rows are slow: the first come at once, some more by themselves, the rest on request.
@@ -157,11 +146,10 @@ function sortedRows(gpus) {
   const [shown, worth = (text) => text] = COLUMNS[view.by.replace("-", "")];
   const turn = view.by.startsWith("-") ? -1 : 1;
   const rows = gpus.map((gpu) => ({ gpu, value: worth(shown(gpu), gpu) }));
-  // What is not known comes last, either way.
+  // What is not known comes last, either way; equal ones stay in the server's order.
   return rows.sort((a, b) => {
     if (isNothing(a.value) || isNothing(b.value)) return isNothing(a.value) - isNothing(b.value);
-    const difference = typeof a.value === "number" ? a.value - b.value : inWords(a.value, b.value);
-    return turn * difference || a.gpu.host.rank - b.gpu.host.rank || a.gpu.place - b.gpu.place;
+    return turn * (typeof a.value === "number" ? a.value - b.value : inWords(a.value, b.value));
   });
 }
 
@@ -171,7 +159,7 @@ function makeRow(gpu, heads) {
   for (const { className, firstChild } of heads) {
     const name = firstChild.value;
     const inside = make(links[name] ? "a" : "span", {}, COLUMNS[name][0](gpu));
-    if (links[name]) inside.setAttribute("href", to(links[name]));
+    if (links[name]) inside.href = to(links[name]);
     else if (name === "state") inside.className = name;
     row.append(make("td", { className }, inside));
   }
@@ -180,13 +168,12 @@ function makeRow(gpu, heads) {
 
 function drawTable(main, gpus) {
   const list = find("#list", main);
-  list.hidden = view.view !== "table";
+  list.hidden = !isTable();
   find("tbody", list).replaceChildren();
   if (list.hidden) return;
   for (const button of findAll("th button", list)) {
-    const turn = { [view.by]: "ascending", [view.by.slice(1)]: "descending" }[button.value];
-    if (turn) button.parentNode.setAttribute("aria-sort", turn);
-    else button.parentNode.removeAttribute("aria-sort");
+    const turns = { [view.by]: "ascending", [view.by.slice(1)]: "descending" };
+    button.parentNode.ariaSort = turns[button.value];
   }
   sorted = sortedRows(gpus);
   addRows(list);
@@ -197,17 +184,16 @@ function addRows(list) {
   const heads = findAll("th", list);
   const rows = sorted.slice(body.rows.length, rowsWanted).map(({ gpu }) => makeRow(gpu, heads));
   body.append(...rows);
-  const further = find("#further", list);
   const left = sorted.length - body.rows.length;
-  further.hidden = left <= 0;
-  further.textContent = `${Math.min(left, MOST_ROWS)} more`;
+  const textContent = `${Math.min(left, MOST_ROWS)} more`;
+  Object.assign(find("#further", list), { hidden: left <= 0, textContent });
   clearTimeout(growing);
   if (left > 0 && rowsWanted < MOST_ROWS) growing = setTimeout(moreRows, 300, rowsWanted + FIRST_ROWS);
   return rows;
 }
 
 function moreRows(count) {
-  if (view.view !== "table") return [];
+  if (!isTable()) return [];
   rowsWanted = count;
   return addRows(find("#list"));
 }
@@ -223,24 +209,19 @@ const VIEW = {
   view: ["cards", /^(compact|table)$/],
   by: ["host", RegExp(`^-?(${Object.keys(COLUMNS).join("|")})$`)],
 };
-const view = readView();
-
-function readView() {
-  const given = new URLSearchParams(location.search);
-  const view = { models: given.getAll("model") };
-  for (const [name, [usual, fit]] of Object.entries(VIEW)) {
-    const value = given.get(name) ?? "";
-    view[name] = fit.test(value) ? value : usual;
-  }
-  return view;
+const asked = new URLSearchParams(location.search);
+const view = { models: asked.getAll("model") };
+for (const [name, [usual, fit]] of Object.entries(VIEW)) {
+  const value = asked.get(name) ?? "";
+  view[name] = fit.test(value) ? value : usual;
 }
+const isTable = () => view.view === "table";
 
 function writeView() {
   const given = new URLSearchParams();
   for (const [name, [usual]] of Object.entries(VIEW)) if (view[name].trim() !== usual) given.set(name, view[name].trim());
   for (const model of view.models) given.append("model", model);
-  const query = given.size ? `?${given}` : "";
-  history.replaceState(null, "", location.pathname + query + location.hash);
+  history.replaceState(null, "", location.pathname + (given.size ? `?${given}` : "") + location.hash);
 }
 
 /** Show what the view asks for, in the page or in the next one. */
@@ -253,26 +234,22 @@ function arrange(main, hosts) {
     (!view.memory || parseFloat(gpu.memory(1)) >= view.memory) &&
     (!view.models.length || view.models.includes(gpu.model)) &&
     terms.every((term) => gpu.words.includes(term));
-  const asksGpu = view.free || view.memory || view.models.length > 0;
-  const narrowed = asksGpu || terms.length > 0;
-  const shown = [];
+  const asksGpu = view.free || view.memory || view.models.length;
+  const narrowed = asksGpu || terms.length;
   const late = [];
-  let count = 0;
-  let any = false;
   cancelAnimationFrame(settling);
   for (const host of hosts) {
-    const fitting = narrowed ? host.gpus.filter(fits) : host.gpus;
+    const fitting = host.gpus.filter(fits);
     const bare = !host.gpus.length && !asksGpu && terms.every((term) => host.words.includes(term));
     if (fitting.length || bare) late.push([host, fitting]);
     else host.section.hidden = true;
-    shown.push(...fitting);
-    count += host.gpus.length;
-    any ||= fitting.length > 0 || bare;
   }
-  if (view.view !== "table") settle(late, main.isConnected ? HOSTS_AT_ONCE[view.view] : Infinity);
+  const shown = late.flatMap(([, fitting]) => fitting);
+  const count = hosts.flatMap((host) => host.gpus).length;
+  if (!isTable()) settle(late, main.isConnected ? HOSTS_AT_ONCE[view.view] : Infinity);
   main.dataset.view = view.view;
-  find("#hosts", main).hidden = view.view === "table";
-  find("#none", main).hidden = !narrowed || (view.view === "table" ? shown.length > 0 : any);
+  find("#hosts", main).hidden = isTable();
+  find("#none", main).hidden = !narrowed || (isTable() ? shown : late).length > 0;
   found.textContent = narrowed ? `${shown.length} of ${count} GPUs shown` : "";
   order(find("#hosts", main), hosts);
   drawTable(main, shown);
@@ -285,20 +262,16 @@ let settling = 0;
 function settle(hosts, most) {
   let touched = 0;
   for (const [at, [{ section, gpus }, fitting]] of hosts.entries()) {
-    if (touched > most) {
-      settling = requestAnimationFrame(() => settle(hosts.slice(at), most));
-      return;
-    }
+    if (touched > most) return (settling = requestAnimationFrame(() => settle(hosts.slice(at), most)));
     const wrong = gpus.filter((gpu) => gpu.cell.hidden === fitting.includes(gpu));
     for (const gpu of wrong) gpu.cell.hidden = !gpu.cell.hidden;
     touched += section.hidden || wrong.length > 0;
-    if (section.hidden) section.hidden = false;
+    section.hidden = false;
   }
 }
 
 function order(container, hosts) {
-  const keyed = hosts.map((host) => [ORDERS[view.sort](host), host]);
-  keyed.sort(([a, one], [b, other]) => a - b || one.rank - other.rank);
+  const keyed = hosts.map((host) => [ORDERS[view.sort](host), host]).sort(([a], [b]) => a - b);
   let at = container.firstElementChild;
   for (const [, { section }] of keyed) {
     if (section === at) at = at.nextElementSibling;
@@ -306,7 +279,7 @@ function order(container, hosts) {
   }
 }
 
-const titles = new Map(); // the hover texts, by the address of the GPU
+const titles = new Map(); // the hover texts, by the GPU's address
 
 /** Make a page that has just come work. */
 function equip(main) {
@@ -316,7 +289,6 @@ function equip(main) {
     cell.removeAttribute("title");
   }
   for (const copy of findAll(".copy", main)) copy.hidden = false;
-  for (const tile of findAll(".tile", main)) tile.disabled = false;
   reflect(main);
 }
 
@@ -326,7 +298,7 @@ function reflect(main) {
   if (!tools) return;
   tools.hidden = false;
   for (const tile of findAll(".tile", main)) {
-    tile.setAttribute("aria-pressed", view.models.includes(tile.value));
+    Object.assign(tile, { disabled: false, ariaPressed: view.models.includes(tile.value) });
   }
   const { q, free, memory, sort, view: choice } = tools.elements;
   if (q.value.trim() !== view.q.trim()) q.value = view.q;
@@ -334,7 +306,7 @@ function reflect(main) {
   sort.value = view.sort;
   choice.value = view.view;
   memory.value = view.memory;
-  if (!memory.value && view.memory) memory.add(new Option(`${view.memory} GB`, view.memory, true, true));
+  if (memory.value !== view.memory) memory.add(new Option(`${view.memory} GB`, view.memory, true, true));
 }
 
 function change(changes) {
@@ -344,37 +316,36 @@ function change(changes) {
   const main = find("main");
   reflect(main);
   arrange(main, known());
-  if (about && !linkTo(about)) close();
+  if (about && !linkInView()) close();
 }
 
-function listen(main) {
-  main.addEventListener("input", ({ target }) => {
+function listen() {
+  on("input", ({ target }) => {
     change({ [target.name || target.id]: target.id !== "free" ? target.value : target.checked ? "1" : "" });
   });
-  main.addEventListener("submit", (event) => event.preventDefault());
-  main.addEventListener("click", ({ target }) => {
+  on("submit", (event) => event.preventDefault());
+  on("click", ({ target }) => {
     const button = target.closest("button");
-    if (!button) return;
-    if (button.matches(".tile")) {
+    if (button?.matches(".tile")) {
       const models = new Set(view.models);
       if (!models.delete(button.value)) models.add(button.value);
       change({ models: [...models] });
-    } else if (button.matches("th button")) {
+    } else if (button?.matches("th button")) {
       change({ by: (view.by === button.value ? "-" : "") + button.value });
-    } else if (button.id === "all") {
+    } else if (button?.id === "all") {
       change({ q: "", free: "", memory: "", models: [] });
       find("#q").focus();
-    } else if (button.id === "further") {
+    } else if (button?.id === "further") {
       const [first] = moreRows(rowsWanted + MOST_ROWS);
       find("a", first).focus();
-    }
+    } else if (button?.id === "theme") switchTheme();
   });
 }
 
-// ---- The details of a GPU: on hover, on focus; a click or tap keeps them open ----
+// ---- The details of a GPU: on hover, on focus; a click keeps them open ----
 
 let box = null;
-const pages = new Map(); // the host pages that have been asked for, by their address
+const pages = new Map(); // the host pages that were asked for, by address
 let about = null; // the address of the GPU that the box is about
 let isPinned = false;
 let isClosing = false;
@@ -385,23 +356,23 @@ function later(action, delay) {
   timer = setTimeout(action, delay);
 }
 
-// The link of the GPU that an element is part of; the visible one to a GPU.
+// The link of the GPU that an element is part of; the visible one of the box's GPU.
 function linkOf(element) {
-  return element.closest?.("li.gpu, #table tbody tr")?.querySelector("a[href*='.html#gpu']");
+  return element.closest?.("li.gpu, #table tr")?.querySelector("a[href*='.html#gpu']");
 }
 
-function linkTo(address) {
-  return findAll(`main a[href="${CSS.escape(address)}"]`).find((link) => link.checkVisibility());
+function linkInView() {
+  return findAll(`main a[href="${CSS.escape(about)}"]`).find((link) => link.checkVisibility());
 }
 
 function open(link, pin = false) {
   clearTimeout(timer);
   const address = to(link);
   isPinned = pin;
-  if (about !== address || box.hidden) {
+  if (about !== address) {
     about = address;
     box.hidden = false;
-    show(null);
+    show();
     load();
   }
   if (pin) focus(box);
@@ -410,7 +381,7 @@ function open(link, pin = false) {
 function close() {
   clearTimeout(timer);
   if (!about) return;
-  const link = box.contains(document.activeElement) ? linkTo(about) : null;
+  const link = box.contains(document.activeElement) ? linkInView() : null;
   about = null;
   isPinned = false;
   box.hidden = true;
@@ -421,29 +392,30 @@ function close() {
 
 async function load() {
   const address = about;
-  const [path, place] = address.split("#");
+  const [path] = address.split("#");
   try {
     if (!pages.has(path)) pages.set(path, get(path).then(parse));
     const page = await pages.get(path);
-    if (about === address) show(page, place);
+    if (about === address) show(page);
   } catch (error) {
     pages.delete(path);
-    if (about === address && !find(".sheet", box)) show(null, place, `The rest can't be loaded: ${error.message}.`);
+    if (about === address && !find(".sheet", box)) show(null, `The rest can't be loaded: ${error.message}.`);
   }
 }
 
 /** Fill the box from a host's page, or else with what the overview knows. */
-function show(page, place, problem = "") {
-  const link = linkTo(about);
+function show(page, problem = "") {
+  const link = linkInView();
   if (!link) return close();
-  const host = known().find(({ link }) => to(link) === about.split("#")[0]);
+  const [path, place] = about.split("#");
+  const host = known().find(({ link }) => to(link) === path);
   const copyOf = (id) => page?.getElementById(id)?.cloneNode(true) ?? "";
-  const cross = make("button", { type: "button", className: "close", title: "close" }, "×");
+  const cross = make("button", { className: "close", title: "close" }, "×");
   const head = make("p", { className: "where" }, host.link.cloneNode(true), copyOf("ssh"), cross);
   const short = make("p", { className: "short" }, [problem, titles.get(about)].join("\n").trim());
   const fresh = make("div", {}, head, copyOf(place) || short);
   for (const part of findAll("[id]", fresh)) part.removeAttribute("id");
-  box.setAttribute("aria-label", `${host.name}, GPU ${about.split("#gpu")[1]}`);
+  box.ariaLabel = `${host.name}, GPU ${place.replace("gpu", "")}`;
   equip(fresh);
   tellAges(fresh);
   const focused = document.activeElement;
@@ -453,15 +425,15 @@ function show(page, place, problem = "") {
 }
 
 function position(link) {
-  const cell = link.closest("li, tr").getBoundingClientRect();
-  const below = innerHeight - cell.bottom;
+  const { left, top, bottom } = link.closest("li, tr").getBoundingClientRect();
+  const below = innerHeight - bottom;
   const height = Math.min(box.scrollHeight + 2, 620, innerHeight * 0.75);
-  const isBelow = below >= height + 12 || below >= cell.top;
-  box.style.setProperty("--room", `${(isBelow ? below : cell.top) - 12}px`);
-  const left = Math.max(8, Math.min(cell.left, root.clientWidth - box.offsetWidth - 8));
-  const top = isBelow ? cell.bottom + 4 : Math.max(4, cell.top - box.offsetHeight - 4);
-  box.style.left = `${left + scrollX}px`;
-  box.style.top = `${top + scrollY}px`;
+  const isBelow = below >= height + 12 || below >= top;
+  box.style.setProperty("--room", `${(isBelow ? below : top) - 12}px`);
+  const across = Math.max(8, Math.min(left, root.clientWidth - box.offsetWidth - 8));
+  const down = isBelow ? bottom + 4 : Math.max(4, top - box.offsetHeight - 4);
+  box.style.left = `${across + scrollX}px`;
+  box.style.top = `${down + scrollY}px`;
 }
 
 function listenForDetails() {
@@ -476,28 +448,26 @@ function listenForDetails() {
     if (isClosing || box.contains(target)) return;
     const link = linkOf(target);
     if (link === target && link.matches(":focus-visible")) open(link);
-    else if (about && !isPinned && (!link || to(link) !== about)) close();
+    else if (about && !isPinned && to(link) !== about) close();
   });
   on("click", (event) => {
-    const { target } = event;
-    if (target.closest(".close")) return close();
-    if (target.closest(".copy")) return copy(target.closest(".copy"));
+    const { target, ctrlKey, metaKey, shiftKey, altKey } = event;
+    const button = target.closest(".close, .copy");
+    if (button) return button.matches(".copy") ? copy(button) : close();
     const link = linkOf(target);
     if (!link || target.closest("a, button")?.matches(":not([href*='#gpu'])")) {
       if (!box.contains(target)) close();
-    } else if (!event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey) {
+    } else if (!(ctrlKey || metaKey || shiftKey || altKey)) {
       event.preventDefault();
       if (isPinned && about === to(link)) close();
       else open(link, true);
     }
   });
   root.addEventListener("pointerleave", () => isPinned || later(close, 300));
-  addEventListener("resize", () => about && linkTo(about) && position(linkTo(about)));
-  on("keydown", (event) => {
-    if (event.key === "Escape" && about) close();
-  });
+  addEventListener("resize", () => about && linkInView() && position(linkInView()));
+  on("keydown", ({ key }) => key === "Escape" && about && close());
   box.addEventListener("focusout", ({ relatedTarget }) => {
-    if (isPinned && relatedTarget && !box.contains(relatedTarget) && relatedTarget !== linkTo(about)) close();
+    if (isPinned && relatedTarget && !box.contains(relatedTarget) && relatedTarget !== linkInView()) close();
   });
 }
 
@@ -527,7 +497,7 @@ function copyBySelection(button) {
 
 // ---- Refresh: swap in what has changed ----
 
-const every = Number(root.dataset.refresh) * 1000;
+const every = root.dataset.refresh * 1000;
 let askedAt = Date.now();
 let isAsking = false;
 let lost = ""; // why the server can't be reached
@@ -542,9 +512,7 @@ async function get(path) {
   return answer;
 }
 
-async function parse(answer) {
-  return new DOMParser().parseFromString(await answer.text(), "text/html");
-}
+const parse = async (answer) => new DOMParser().parseFromString(await answer.text(), "text/html");
 
 async function refresh() {
   if (document.hidden || isAsking) return;
@@ -572,8 +540,10 @@ function swap(next) {
   const nextMain = find("main", next);
   const focused = document.activeElement;
   equip(nextMain);
-  ranks = new Map(findAll("#hosts > .host", nextMain).map((section, rank) => [section.id, rank]));
-  arrange(nextMain, readHosts(nextMain));
+  ranks.clear();
+  const nextHosts = readHosts(nextMain);
+  for (const { section, rank } of nextHosts) ranks.set(section.id, rank);
+  arrange(nextMain, nextHosts);
   tellAges(nextMain);
   morph(main, nextMain);
   morph(find("#fresh"), find("#fresh", next));
@@ -582,16 +552,16 @@ function swap(next) {
   setTimeout(readAhead);
   title = next.title;
   icon = to(find("link[rel=icon]", next));
-  if (focused.isConnected && document.activeElement !== focused) focus(focused);
+  if (focused.isConnected) focus(focused);
   pages.clear();
-  if (about) linkTo(about) ? load() : close();
+  if (about) linkInView() ? load() : close();
 }
 
 /** Make an element like another one, touching only what differs. */
 function morph(old, fresh) {
   if (old.isEqualNode(fresh)) return;
-  if (old.nodeName !== fresh.nodeName) return old.replaceWith(document.importNode(fresh, true));
-  if (old.nodeType !== Node.ELEMENT_NODE) return void (old.data = fresh.data);
+  if (old.nodeName !== fresh.nodeName) return old.replaceWith(fresh);
+  if (!old.attributes) return void (old.data = fresh.data);
   for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   morphChildren(old, fresh);
@@ -600,7 +570,7 @@ function morph(old, fresh) {
 // What an element is about: a host, a GPU, a model.
 function keyOf(node) {
   const child = node?.firstElementChild;
-  return node?.id || node?.value || child?.value || child?.getAttribute("href");
+  return node?.id || node?.value || child?.value || to(child);
 }
 
 function morphChildren(old, fresh) {
@@ -616,14 +586,11 @@ function morphChildren(old, fresh) {
     const key = keyOf(want);
     const match = key ? named.get(key) : keyOf(at) ? null : at;
     if (match && match === at) at = at.nextSibling;
-    else old.insertBefore(match || document.adoptNode(want), at);
+    else old.insertBefore(match || want, at);
     if (match) morph(match, want);
   }
-  while (at) {
-    const gone = at;
-    at = at.nextSibling;
-    gone.remove();
-  }
+  while (at?.nextSibling) at.nextSibling.remove();
+  at?.remove();
 }
 
 // ---- Ages; old data; a lost server ----
@@ -633,27 +600,23 @@ let icon = "";
 
 function age(time) {
   const seconds = (Date.now() - Date.parse(time)) / 1000;
-  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
-    if (seconds >= size) return `${Math.floor(seconds / size)} ${unit} ago`;
-  }
-  return "just now";
+  const unit = ["d", "h", "min"].find((unit) => seconds >= SECONDS[unit]);
+  return unit ? `${Math.floor(seconds / SECONDS[unit])} ${unit} ago` : "just now";
 }
 
 function tellAges(part) {
   for (const time of findAll("time", part)) {
-    const text = age(time.dateTime);
-    if (time.textContent !== text) time.textContent = text;
-    const local = new Date(time.dateTime).toLocaleString();
-    if (time.title !== local) time.title = local;
+    say(time, age(time.dateTime));
+    time.title = new Date(time.dateTime).toLocaleString();
   }
 }
 
 function tell() {
   const fresh = find("#fresh");
   const taken = find("time", fresh).dateTime;
-  const isStale = Date.now() - Date.parse(taken) > Number(fresh.dataset.staleAfter) * 1000;
+  const isStale = Date.now() - Date.parse(taken) > fresh.dataset.staleAfter * 1000;
   const isOld = isStale || lost !== "";
-  if (lost && find("#why").textContent !== lost) find("#why").textContent = lost;
+  if (lost) say(find("#why"), lost);
   find("#lost").hidden = !lost;
   find("#stale").hidden = !isStale;
   for (const time of findAll(".warning time")) time.dateTime = taken;
@@ -661,7 +624,7 @@ function tell() {
   tellAges(document);
   const link = find("link[rel=icon]");
   const shown = isOld ? link.dataset.old : icon;
-  if (to(link) !== shown) link.setAttribute("href", shown);
+  if (to(link) !== shown) link.href = shown;
   document.title = isOld ? `(old) ${title}` : title;
 }
 
@@ -673,13 +636,12 @@ on("DOMContentLoaded", () => {
   icon = to(find("link[rel=icon]"));
   new Image().src = find("link[rel=icon]").dataset.old; // there when the network no longer is
   nameTheme();
-  find("#theme").addEventListener("click", switchTheme);
   darkSystem.addEventListener("change", nameTheme);
   equip(main);
   main.dataset.view = view.view;
   if (location.search) arrange(main, known());
   setTimeout(readAhead);
-  listen(main);
+  listen();
   box = find("#details");
   listenForDetails();
   addEventListener("beforeprint", () => moreRows(Infinity));
@@ -687,8 +649,6 @@ on("DOMContentLoaded", () => {
   setInterval(tell, 5000);
   if (location.protocol === "file:") setTimeout(() => location.reload(), every);
   else setInterval(refresh, every);
-  on("visibilitychange", () => {
-    if (Date.now() - askedAt >= every) refresh();
-  });
+  on("visibilitychange", () => Date.now() - askedAt >= every && refresh());
   root.classList.add("js");
 });
