@@ -8,7 +8,7 @@ RUN := $(VENV)/bin
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench bench-page bench-cli clean
+.PHONY: help demo test lint format bench bench-page bench-cli bench-history clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | \
@@ -18,8 +18,8 @@ demo: $(VENV)/.installed ## a demo cluster, fetched, rendered and served on loca
 	@$(RUN)/webmon demo $(ARGS)
 
 # The pure modules: every branch of them is run by the suite.
-PURE := webmon/model.py,webmon/errors.py,webmon/availability.py
-PURE := $(PURE),$(subst $() ,$(comma),$(patsubst %,webmon/publish/%.py,addresses boxes cell exposition lab metrics overview requests sheet states tables text words))
+PURE := webmon/model.py,webmon/errors.py,webmon/availability.py,webmon/usage.py
+PURE := $(PURE),$(subst $() ,$(comma),$(patsubst %,webmon/publish/%.py,addresses boxes cell chart exposition lab metrics overview people requests sheet states tables text trends words))
 PURE := $(PURE),webmon/clean.py,webmon/columns.py
 PURE := $(PURE),webmon/pick/choose.py,webmon/pick/visible.py
 PURE := $(PURE),$(subst $() ,$(comma),$(patsubst %,webmon/collect/%.py,assemble cells claim_rows diagnose gpu_rows \
@@ -47,6 +47,9 @@ bench-page: $(VENV)/.installed-dev system-packages ## speed and size of the page
 
 bench-cli: $(VENV)/.installed-dev ## start-up of list and select, beside gpustat, nvgpu and gpuselect
 	@$(RUN)/python benchmarks/cli.py $(ARGS)
+
+bench-history: $(VENV)/.installed-dev ## rendering with 90 days of history, its memory and its room on the disk
+	@$(RUN)/python benchmarks/history.py $(ARGS)
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) .cache .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

@@ -12,6 +12,7 @@ from webmon.config.settings import SiteSettings
 from webmon.publish.render import render
 from webmon.publish.serve import Server
 from webmon.store import snapshot as store
+from webmon.usage import NOTHING_PAST
 
 HERE = Path(__file__).parent
 TAKEN = datetime(2026, 11, 18, 8, 20, tzinfo=UTC)
@@ -31,13 +32,20 @@ def fresh(snapshot):
 
 @pytest.fixture
 def make_site(tmp_path, snapshot):
-    """Render a snapshot into a folder: `make_site(now=…, templates=…)`."""
+    """Render a snapshot into a folder: `make_site(now=…, past=…, templates=…)`."""
 
-    def make(shown=snapshot, *, now=TAKEN + timedelta(minutes=2), folder=tmp_path / "site", **settings):
+    def make(
+        shown=snapshot,
+        *,
+        now=TAKEN + timedelta(minutes=2),
+        folder=tmp_path / "site",
+        past=NOTHING_PAST,
+        **settings,
+    ):
         site = SiteSettings(
             **{"dir": folder, "title": "GPU monitor", "refresh": 60, "templates": None} | settings
         )
-        render(shown, site, folder, now=now, period=None)
+        render(shown, site, folder, now=now, period=None, past=past)
         return folder
 
     return make

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from usage_seen import lines, past
 
 from webmon.errors import ConfigError, DataError
 from webmon.model import Snapshot
@@ -34,9 +35,9 @@ def index(folder):
     return (folder / "index.html").read_text()
 
 
-def test_the_site_is_the_golden_one(make_site):
+def test_the_site_is_the_golden_one(make_site, snapshot):
     """File by file; after a wanted change, `WEBMON_WRITE_GOLDEN=1 make test` writes it anew."""
-    folder = make_site()
+    folder = make_site(past=past(TAKEN, lines(snapshot)), price_per_kwh=0.3)
     pages = {
         name: re.sub(rb"\.[0-9a-f]{12}\.", b".", content)
         for name, content in read(folder).items()
