@@ -26,7 +26,7 @@ class Holder:
     gpus: int
     memory: str
     processes: int
-    places: Sequence[tuple[str, str]]
+    places: Sequence[tuple[str, str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _holder(user: str | None, held: Now, names: Mapping[str, str]) -> Holder:
         memory=words.memory_of(held.memory_mib),
         processes=held.processes,
         places=[
-            (f"{host}:{','.join(map(str, indices))}", host_page(names[host]))
+            (f"{host}:{','.join(map(str, indices))}", host_page(names[host]) if host in names else None)
             for host, indices in held.gpus.items()
         ],
     )
