@@ -14,7 +14,7 @@ from servers.command import environment, webmon
 from webmon import __version__
 
 COMMANDS = (
-    "list", "available", "select", "wait",
+    "list", "available", "select", "wait", "users", "stats", "history",
     "fetch", "render", "update", "config", "deploy", "completion", "serve", "demo",
 )  # fmt: skip
 
@@ -38,7 +38,8 @@ def test_every_command_has_help_with_examples(command):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], *([command] for command in ("list", "available", "select", "wait"))]
+    "arguments",
+    [[], *([command] for command in ("list", "available", "select", "wait", "users", "stats", "history"))],
 )
 def test_help_fits_a_terminal_of_80_columns(arguments):
     """What is said beside an example that is long stands below it."""
@@ -185,7 +186,7 @@ def test_a_host_that_is_not_there_is_named(tmp_path):
 
 
 def test_the_commands_import_what_they_need_and_no_more(tmp_path):
-    """`webmon config` imports neither paramiko nor pandas nor jinja2; render no paramiko."""
+    """`webmon config` imports neither paramiko nor pandas nor jinja2; render, which sums up, no paramiko."""
     (tmp_path / "config.ini").write_text("[common]\nhosts = self\n")
     code = (
         "import sys; from webmon.cli import main; main(sys.argv[1:]); "
@@ -201,7 +202,7 @@ def test_the_commands_import_what_they_need_and_no_more(tmp_path):
 
     assert imported("config") == "[]"
     assert imported("fetch") == "['pandas', 'numpy']"
-    assert imported("render") == "['jinja2']"
+    assert imported("render") == "['pandas', 'jinja2', 'numpy']"
 
 
 def test_it_runs_as_a_module_and_as_a_script():

@@ -127,6 +127,17 @@ def test_files_and_folders_are_completed(shell):
     assert "labs" in shell.offers("webmon list --data l")
 
 
+def test_what_the_past_is_asked_by_is_completed(shell):
+    """What a row of `stats` is about; files for `history import`, and only there."""
+    assert shell.offers("webmon stats --by ") == {"user", "host", "model", "group", "state"}
+    assert {"--days", "--data", "--json", "--csv"} <= shell.offers("webmon users --")
+    assert {"--since", "--time", "--data"} <= shell.offers("webmon history --")
+    assert shell.offers("webmon history im") == {"import"}
+    assert "lab2.ini" in shell.offers("webmon history import lab2")
+    assert "lab2.ini" not in shell.offers("webmon history lab2")
+    assert not shell.offers("webmon history gpu07 --since ")
+
+
 def test_a_value_that_can_be_anything_is_left_alone(shell):
     """No file is offered for a name or a number."""
     assert not shell.offers("webmon select --name l")

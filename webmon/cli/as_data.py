@@ -47,14 +47,13 @@ def print_document(document: Mapping[str, Any]) -> None:
     print(json.dumps(document, ensure_ascii=False, allow_nan=False))
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows that have the same columns; what is not known is an empty cell."""
+def print_rows(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows that have these columns; what is not known is an empty cell."""
     from csv import writer
 
     _speak_utf8()
     lines = writer(sys.stdout, lineterminator="\n")
-    if rows:
-        lines.writerow(rows[0])
+    lines.writerow(columns)
     lines.writerows([_plain(value) for value in row.values()] for row in rows)
 
 

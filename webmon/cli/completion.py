@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+# What may stand after a command, and is one word with files after it.
+_BEFORE_FILES = {"history": "import"}
+
+
 class Option(NamedTuple):
     """One option, as a shell has to know it."""
 
@@ -30,6 +34,8 @@ class Command(NamedTuple):
     options: tuple[Option, ...]
     choices: tuple[str, ...]
     """What may stand after it, where that is one of a few words."""
+    before_files: str | None
+    """A word that may stand after it, and has files after itself."""
 
 
 def script(shell: str) -> str:
@@ -53,6 +59,7 @@ def _commands() -> Iterator[Command]:
                 if not action.option_strings
                 for choice in action.choices or ()
             ),
+            _BEFORE_FILES.get(name),
         )
 
 

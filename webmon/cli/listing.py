@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from webmon.cli import gpu_table
 from webmon.cli.options import add
+from webmon.cli.stored import OLD_S
 from webmon.columns import harmless
 from webmon.config.glance import glance
 from webmon.errors import NotEnough, WishError
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from webmon.model import Host
 
 _STATES = ("free", "held", "busy", "unknown", "faulty")
-# A poll comes every five minutes; after three of them, something is wrong.
-_OLD_S = 15 * 60
 
 
 def add_commands(commands: Commands) -> None:
@@ -101,7 +100,7 @@ def load_cluster(options: Namespace, settings: Glance) -> Snapshot:
     data = Path(options.data) if options.data is not None else None
     snapshot = cluster.load(options.site_url, data, lambda: settings.data)
     age = (datetime.now(UTC) - snapshot.taken_at).total_seconds()
-    if age > _OLD_S and not options.quiet and "told_age" not in options:
+    if age > OLD_S and not options.quiet and "told_age" not in options:
         options.told_age = True  # `wait` comes here again and again
         told = f"webmon: this snapshot is {gpu_table.ago(age)}old: is webmon still run by cron?"
         print(told, file=sys.stderr)

@@ -124,15 +124,17 @@ def days(text: str) -> int:
 
 def moment(text: str) -> datetime:
     """Read `2h` (ago), `2026-11-17` or `2026-11-17T08:00`, in UTC unless it says otherwise."""
-    with contextlib.suppress(argparse.ArgumentTypeError, OverflowError):
-        return datetime.now(UTC) - timedelta(seconds=duration(text))
+    # `20261117` is a day, and `2026` is nothing: of what is no time, least of all a number of seconds.
+    if not text.isdigit():
+        with contextlib.suppress(argparse.ArgumentTypeError):
+            return datetime.now(UTC) - timedelta(seconds=duration(text))
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time: write 2h, 30d, 2026-11-17 or 2026-11-17T08:00"
         ) from None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def percentage(text: str) -> float:

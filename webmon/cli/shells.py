@@ -12,15 +12,20 @@ if TYPE_CHECKING:
 # What a value is, by its name in the help.
 _IS_FILE, _IS_FOLDER = ("FILE",), ("DIR",)
 
+_BASH_FILES = """IFS=$'\\n'; compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$word"))"""
+
 # Without a command, `list` is meant.
 _DEFAULT = "list"
 
 
 def bash(commands: Sequence[Command]) -> str:
     """Return the script for bash."""
-    cases, values = [], []
+    cases, values, files = [], [], []
     for command in commands:
         words = [flag for option in command.options for flag in option.flags if flag.startswith("--")]
+        if command.before_files:
+            files.append(f"        {command.name}:{command.before_files}) {_BASH_FILES}; return ;;")
+            words.append(command.before_files)
         cases.append(f'        {command.name}) words="{" ".join([*words, *command.choices])}" ;;')
         for option in command.options:
             if option.takes is not None:
@@ -54,6 +59,11 @@ _webmon() {{
     case $command:$before in
 {chr(10).join(values)}
     esac
+    if ((COMP_CWORD > 2)) && [[ $word != -* ]]; then
+        case $command:${{COMP_WORDS[2]}} in
+{chr(10).join(files)}
+        esac
+    fi
     case $command in
 {chr(10).join(cases)}
     esac
@@ -69,9 +79,10 @@ complete -F _webmon webmon
 def _bash_values(option: Option) -> str:
     if option.choices:
         return f'COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word"))'
-    if option.takes in (*_IS_FILE, *_IS_FOLDER):
-        kind = "-f" if option.takes in _IS_FILE else "-d"
-        return f"IFS=$'\\n'; compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen {kind} -- \"$word\"))"
+    if option.takes in _IS_FILE:
+        return _BASH_FILES
+    if option.takes in _IS_FOLDER:
+        return _BASH_FILES.replace("-f", "-d")
     return ":"
 
 
@@ -83,6 +94,9 @@ def zsh(commands: Sequence[Command]) -> str:
         specs = [_zsh_spec(option) for option in command.options]
         if command.choices:
             specs.append(_single(f"1:what:({' '.join(command.choices)})"))
+        elif command.before_files:
+            specs.append(_single(f"1:what:({command.before_files})"))
+            specs.append(_single("*:file:_files"))
         else:
             specs.append(_single("*: :"))
         lines = " \\\n                ".join(specs)
@@ -170,6 +184,10 @@ def _fish_options(command: Command) -> Iterator[str]:
     at = f"complete -c webmon -n '__webmon_at {command.name}'"
     if command.choices:
         yield f"{at} -a '{' '.join(command.choices)}'"
+    if command.before_files:
+        word = command.before_files
+        yield f"{at} -a {word}"
+        yield f"complete -c webmon -n '__webmon_at {command.name}; and __fish_seen_subcommand_from {word}' -F"
     for option in command.options:
         flags = " ".join(f"-l {f[2:]}" if f.startswith("--") else f"-s {f[1:]}" for f in option.flags)
         value = ""

@@ -37,6 +37,7 @@ _NAMES = {
     "users": ("username", "usernames", "user", "users"),
 }
 _NEEDED = ("host", "index")
+_WANTED = "It is to be a load_data.csv, as Web-GPU-Monitor's fetch_data.py writes it"
 
 _MOST_BYTES = 1_000_000_000
 
@@ -51,14 +52,14 @@ def read(path: Path, time: datetime | None = None) -> list[Sample]:
     moment = time or datetime.fromtimestamp(int(about.st_mtime), UTC)
     lines = content.decode("utf-8-sig", "replace").splitlines()
     rows = csv.reader(lines)
-    columns = _columns(next(rows, []))
-    missing = [_NAMES[name][0] for name in _NEEDED if name not in columns]
-    if missing:
-        raise DataError(
-            f"{path} has no column {' and no column '.join(missing)}",
-            "It is to be a load_data.csv, as Web-GPU-Monitor's fetch_data.py writes it",
-        )
-    return [_sample(row, columns, moment, f"{path}:{rows.line_num}") for row in rows if any(row)]
+    try:
+        columns = _columns(next(rows, []))
+        missing = [_NAMES[name][0] for name in _NEEDED if name not in columns]
+        if missing:
+            raise DataError(f"{path} has no column {' and no column '.join(missing)}", _WANTED)
+        return [_sample(row, columns, moment, f"{path}:{rows.line_num}") for row in rows if any(row)]
+    except csv.Error as error:
+        raise DataError(f"{path}:{rows.line_num}: {error}", _WANTED) from None
 
 
 def _columns(header: list[str]) -> Mapping[str, int]:
@@ -124,7 +125,6 @@ def _time(text: str) -> datetime | None:
     if not text:
         return None
     try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
+        return datetime.fromisoformat(text).astimezone(UTC).replace(microsecond=0)
+    except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is no time: write 2026-11-18T08:05:00Z") from None
-    return time.astimezone(UTC).replace(microsecond=0)
