@@ -39,8 +39,9 @@ def test_looking_at_this_machine_loads_nothing_heavy(here, arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["list", "--cluster"], ["available", "--cluster"], ["select", "--cluster"]]
+    "arguments",
+    [["list", "--cluster"], ["available", "--cluster"], ["select", "--cluster"], ["history", "gpu07"]],
 )
-def test_looking_at_the_cluster_loads_nothing_heavy(here, arguments, data):
-    """The CSVs of the data folder are read without pandas."""
-    assert loaded(here, *arguments, "--data", str(data)) & HEAVY == set()
+def test_looking_at_the_cluster_loads_nothing_heavy(here, arguments, known):
+    """The CSVs of the data folder, and of its history, are read without pandas."""
+    assert loaded(here, *arguments, "--data", str(known)) & HEAVY == set()

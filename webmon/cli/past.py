@@ -236,12 +236,12 @@ def _import(options: Namespace) -> int:
             f"a fetch is at work ({holder}); nothing imported: try again when it is done"
         ) from None
     oldest = min(sample.time for sample in samples)
-    say(options, f"{new} of {len(samples)} samples were new", always=True)
+    say(options, f"webmon: {new} of {len(samples)} samples were new", always=True)
     if datetime.now(UTC) - oldest > timedelta(days=config.data.keep_days):
         say(
             options,
-            f"some are older than [data] keep_days = {config.data.keep_days}: their days are summed up, "
-            "and the samples go with the next fetch",
+            f"webmon: some are older than [data] keep_days = {config.data.keep_days}: their days are summed "
+            "up, and the samples go with the next fetch",
             always=True,
         )
     return 0

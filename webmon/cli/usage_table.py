@@ -53,12 +53,12 @@ def coverage(windows: Mapping[int, Window]) -> Iterable[str]:
     """Say how much of the time is known: what was used in the rest is in no sum."""
     width = terminal.screen_width(sys.stdout)
     for number, window in windows.items():
-        span = f"last {number} day{'' if number == 1 else 's'}, since {window.start:%Y-%m-%d %H:%M} UTC:"
+        span = f"last {number} day{'' if number == 1 else 's'}"
+        since = f", since {window.start:%Y-%m-%d %H:%M} UTC"
         parts = f"{window.polled_pct:.1f} % polled, {window.coverage_pct(window.total):.1f} % known"
-        if width is None or len(span) + 1 + len(parts) <= width:
-            yield f"{span} {parts}"
-        else:
-            yield from (span, f"  {parts}")
+        forms = [f"{span}{since}: {parts}", f"{span}: {parts}"]
+        fitting = [form for form in forms if width is None or len(form) <= width]
+        yield from fitting[:1] or (f"{span}:", f"  {parts}")
 
 
 def _column(name: str, values: Iterable[Any]) -> list[str]:
