@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import re
+import shlex
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from clusters_seen import A100, EVIL, card, process
@@ -17,6 +19,8 @@ from servers.settings import write_config
 from webmon.model import Host, Snapshot
 from webmon.store import history, snapshot
 from webmon.store.history import Sample
+
+ROOT = Path(__file__).resolve().parents[2]
 
 BY = ("user", "host", "model", "group", "state")
 
@@ -247,6 +251,47 @@ def test_days_are_a_whole_number_of_them(say, known, command, days):
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith(f"webmon {command}: argument --days: ")
     assert "is no number of days (1 to 36500)" in said.err
+
+
+def test_the_examples_of_the_readme_and_of_the_help_work(say, known):
+    """As they stand, but for where the data are, and for what they are piped into."""
+    texts = [
+        (ROOT / "README.md").read_text(),
+        *(say(name, "--help").out for name in ("users", "stats", "history")),
+    ]
+    lines = [
+        re.split(r"  |[|>]", line.strip())[0]
+        for text in texts
+        for line in (text.partition("examples:")[2] or text).splitlines()
+        if re.match(r" *webmon (users|stats|history)\b(?! import)", line)
+    ]
+    assert len(lines) >= 12
+    for line in lines:
+        _, *arguments = shlex.split(line)
+        said = say(*arguments, "--data", known)
+        assert (said.code, said.err) == (0, ""), line
+
+
+def test_the_document_shows_what_is_printed(say, known):
+    """docs/data-format.md: the same keys, in the same order."""
+    told = (ROOT / "docs" / "data-format.md").read_text().split("## What users, stats and history print")[1]
+    users, stats, past_of_one = (json.loads(text) for text in re.findall(r"(?s)```json\n(.*?)```", told)[:3])
+    printed = [
+        json.loads(say(*command, "--json", "--data", known).out)
+        for command in (["users", "--days", "30"], ["stats"], ["history", "gpu07", "-n", "1"])
+    ]
+    for example, document in zip((users, stats, past_of_one), printed, strict=True):
+        assert list(example) == list(document)
+        for name in ("windows", "users", "rows", "samples"):
+            for row in example.get(name, ()):
+                assert list(row) == list(document[name][0])
+    alice, shown = users["users"][0], printed[0]["users"][0]
+    assert list(alice["now"]) == list(shown["now"])
+    assert list(alice["days"]["30"]) == list(shown["days"]["30"])
+    for by in BY:
+        said = say("stats", "--by", by, "--csv", "--data", known)
+        for column in said.lines[0].split(",")[1:]:
+            assert f"`{column}`" in told or f"| {column}" in told or f", {column}" in told, column
 
 
 def test_more_days_than_there_are(say, known):

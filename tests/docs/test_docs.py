@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import re
 import shutil
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,9 @@ from webmon import model
 from webmon.cli.parser import build
 from webmon.config import schema
 from webmon.publish.serve import Server
+from webmon.store import history
 from webmon.store.history import Sample
+from webmon.store.rollup import Rollups
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -193,6 +197,24 @@ def test_every_column_of_the_history_is_documented():
     own = DATA_FORMAT.split("## history/", 1)[1].split("\n## ")[0]
     cells = re.findall(r"^\| ([a-z0-9_, ]+) \|", own, re.MULTILINE)
     assert [name for cell in cells for name in cell.split(", ") if name != "column"] == list(Sample._fields)
+
+
+def test_every_column_and_file_of_the_rollups_is_documented(tmp_path):
+    """In their section: what a day's files are called, and what their columns mean."""
+    own = DATA_FORMAT.split("## rollups/", 1)[1].split("\n## ")[0]
+    cells = re.findall(r"^\| ([a-z0-9_, ;]+) \|", own, re.MULTILINE)
+    told = {name for cell in cells for name in re.split("[,;] ", cell)}
+    noon = datetime(2026, 11, 17, 12, tzinfo=UTC)
+    history.add(tmp_path, [Sample(noon, "gpu01", 0, "GPU-1", "NVIDIA A100", "free", 0)])
+    rollups = Rollups(tmp_path, noon + timedelta(days=1), save=True)
+    rollups.make_all()
+    files = sorted((tmp_path / "rollups").iterdir())
+    assert len(files) >= 2
+    for path in files:
+        assert f"`{path.name}`" in own
+        content = path.read_bytes()
+        header = (gzip.decompress(content) if path.suffix == ".gz" else content).partition(b"\n")[0]
+        assert set(header.decode().split(",")) <= told, path.name
 
 
 def test_every_module_stands_in_the_architecture():

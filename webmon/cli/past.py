@@ -54,8 +54,8 @@ def add_commands(commands: Commands) -> None:
         _history,
         "List what a host or a GPU of it did, or import what another tool kept",
         "  webmon history gpu07                        the last 12 polls of all its GPUs\n"
-        "  webmon history gpu07:3 -n 100               the last 100 of one of them\n"
-        "  webmon history gpu07:3 --since 2h           or --since 2026-11-17, or 2026-11-17T08:00\n"
+        "  webmon history gpu07:2 -n 100               the last 100 of one of them\n"
+        "  webmon history gpu07:2 --since 2h           or --since 2026-11-17, or 2026-11-17T08:00\n"
         "  webmon history gpu07 --since 30d --csv > gpu07.csv\n"
         "  webmon history import load_data.csv         one poll of Web-GPU-Monitor, as of the file's time",
     )

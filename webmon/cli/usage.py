@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from webmon.cli import usage_table
@@ -72,7 +73,7 @@ def add_commands(commands: Commands) -> None:
 def _users(options: Namespace) -> int:
     settings = glance(options.config)
     folder = data_folder(options, settings)
-    windows = _windows(folder, (options.days,) if options.days else _USUAL_DAYS)
+    windows = _windows(folder, (options.days,) if options.days else _USUAL_DAYS, options)
     snapshot = snapshot_of(folder, options)
     now = None if snapshot is None else users_now(snapshot, settings.free)
     users = {user for window in windows.values() for user in window.users}
@@ -165,7 +166,7 @@ def _now_as_data(held: Now) -> dict[str, Any]:
 
 def _stats(options: Namespace) -> int:
     folder = data_folder(options, glance(options.config))
-    windows = _windows(folder, (options.days,))
+    windows = _windows(folder, (options.days,), options)
     window = windows[options.days]
     snapshot = snapshot_of(folder, options) if options.by == "group" else None
     uses = _by(options.by, window, snapshot)
@@ -219,7 +220,7 @@ def _stats_row(by: str, name: str | None, use: Use, window: Window) -> dict[str,
     }
 
 
-def _windows(folder: Path, wanted: Iterable[int]) -> dict[int, Window]:
+def _windows(folder: Path, wanted: Iterable[int], options: Namespace) -> dict[int, Window]:
     """Return what was used in the last days; NotEnough if nothing is known of any."""
     from webmon.store import stats
     from webmon.store.rollup import Rollups
@@ -230,6 +231,8 @@ def _windows(folder: Path, wanted: Iterable[int]) -> dict[int, Window]:
         rollups = None if end is None else Rollups(folder, end)
         if rollups and rollups.known_days():
             windows = {number: stats.window(rollups, number) for number in wanted}
+    if rollups and rollups.unsaved and not options.quiet:
+        print(f"webmon: some of the history is left out: {rollups.unsaved}", file=sys.stderr)
     if not windows:
         raise NotEnough(f"{folder} has no history yet: `webmon fetch` adds to it with each poll")
     if not any(window.polled_hours for window in windows.values()):
