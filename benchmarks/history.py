@@ -166,7 +166,7 @@ def write(data: Path, hosts: int, days: int) -> tuple[int, int]:
     (data / "history").mkdir(parents=True)
     samples = size = 0
     day = start
-    while day.date() <= end.date():
+    while day <= end:
         midnight = day.replace(hour=0, minute=0) + timedelta(days=1)
         is_over = midnight <= end
         path = data / "history" / f"{day.date()}.csv{'.gz' if is_over else ''}"
