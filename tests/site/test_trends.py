@@ -49,8 +49,8 @@ def test_a_span_for_each_window():
         datetime(2026, 11, 18, 0, tzinfo=UTC),
     ]
     day, week, month = (span.chart.ticks for span in shown.spans)
-    assert day == ["09:00", "15:00", "21:00", "03:00"]
-    assert week == ["Wed 11", "Thu 12", "Fri 13", "Sat 14", "Sun 15", "Mon 16", "Tue 17"]
+    assert day == ["09:00 UTC", "15:00 UTC", "21:00 UTC", "03:00 UTC"]
+    assert week == [f"{day} 10:00" for day in ("Wed", "Thu", "Fri", "Sat", "Sun", "Mon", "Tue")]
     assert month == ["Oct 19", "Oct 24", "Oct 29", "Nov 03", "Nov 08", "Nov 13"]
 
 
@@ -61,7 +61,7 @@ def test_the_numbers_of_a_chart_are_in_its_table():
     assert noon.states == ["2", "0", "2", "0", "0"]
     assert day.rows[0].states == ["3", "0", "1", "0", "0"]
     assert {row.utilization for row in day.rows} == {"50\u202f%"}
-    assert (day.chart.top, day.chart.right) == ("4 GPUs", "100\u202f%")
+    assert (day.chart.top, day.chart.right) == ("4 GPUs", "100\u202f% utilization")
     assert [shape.kind for shape in day.chart.shapes] == ["busy", "free", "line"]
 
 
@@ -88,7 +88,7 @@ def test_when_the_cards_of_a_model_are_free():
     (shown,) = seen(past(NOW)).maps
     assert (shown.model, shown.cards) == ("A100 80GB", 3)
     assert shown.best == "Most are free on Monday from 12:00: 2 on average"
-    assert [day for day, _ in shown.rows] == list(DAYS)
+    assert [day for day, _ in shown.rows] == [day[:3] for day in DAYS]
     for _, cells in shown.rows:
         assert [text for text, _ in cells] == ["2" if hour == 12 else "1" for hour in range(24)]
         assert (cells[12][1], cells[0][1]) == (" v60 v7", " v30 v3")
@@ -103,7 +103,7 @@ def test_hours_of_the_week_are_those_of_the_place(zone, name, noon):
     shown = seen(Past({30: window(NOW, 30)}, hours(NOW, 24 * 14), {}), zone=ZoneInfo(zone))
     assert shown.zone == name
     (day, cells) = shown.maps[0].rows[0]
-    assert (day, [hour for hour, (text, _) in enumerate(cells) if text == "2"]) == ("Monday", [noon])
+    assert (day, [hour for hour, (text, _) in enumerate(cells) if text == "2"]) == ("Mon", [noon])
 
 
 def test_an_hour_of_the_week_that_was_never_polled_is_not_known():

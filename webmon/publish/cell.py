@@ -55,7 +55,7 @@ def cell(on: LabGpu, href: str, status: Status, taken_at: datetime, *, titled: b
         memory_level=words.level(on.memory_pct),
         # Of thousands of GPUs the lines are on the pages of the hosts.
         line=chart.line(on.line) if titled else None,
-        line_words=chart.line_words(on.line),
+        line_words=chart.line_words(on.line) if titled else "",
         more=f"{words.degrees(gpu.temperature_c)} · {words.watts(gpu.power_w)}",
         is_owned=largest is not None,
         who=_who(gpu, largest, status),

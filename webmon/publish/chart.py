@@ -53,11 +53,17 @@ def line(values: Sequence[float | None]) -> Shape | None:
 
 def line_words(values: Sequence[float | None]) -> str:
     """Say what a line shows."""
-    known = [value for value in values if value is not None]
+    known = sum(value is not None for value in values)
     if not known:
         return ""
-    text = f"last {len(values)} h: {words.percent(sum(known) / len(known))} utilization"
-    return text if len(known) == len(values) else f"{text}, known for {len(known)} h"
+    text = f"last {len(values)} h: {line_mean(values)} utilization"
+    return text if known == len(values) else f"{text}, known for {known} h"
+
+
+def line_mean(values: Sequence[float | None]) -> str:
+    """Write the mean of what is known."""
+    known = [value for value in values if value is not None]
+    return words.percent(sum(known) / len(known) if known else None)
 
 
 def stacked(parts: Sequence[Sequence[float] | None], top: float) -> list[Shape]:

@@ -50,7 +50,7 @@ def _pages(lab: Lab, look: Look) -> Iterator[tuple[str, str]]:
     environment = _environment(look.site)
     old = 3 * look.period
     fresh = Freshness(lab.taken_at, int(old.total_seconds()), look.now - lab.taken_at > old)
-    environment.globals |= {"site": look.site, "asset": look.assets, "fresh": fresh}
+    environment.globals |= {"site": look.site, "asset": look.assets, "fresh": fresh, "free": lab.free}
     template = environment.get_template("host.html.j2")
     for sheet in sheets(lab):
         yield sheet.path, template.render(host=sheet)

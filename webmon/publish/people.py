@@ -80,7 +80,7 @@ def people(lab: Lab, look: Look) -> People:
 
 def user_name(user: str | None) -> str:
     """Write whose it is."""
-    return words.HIDDEN if user is None else user
+    return user or words.HIDDEN
 
 
 def title(days: int) -> str:

@@ -47,6 +47,7 @@ class GpuSheet:
     memory_level: str
     line: Shape | None
     line_words: str
+    line_mean: str
     idle_since: datetime | None
     memory_utilization: str
     temperature: str
@@ -140,6 +141,7 @@ def _gpu(on: LabGpu, order: str, driver: str | None) -> GpuSheet:
         memory_level=words.level(on.memory_pct),
         line=chart.line(on.line),
         line_words=chart.line_words(on.line),
+        line_mean=chart.line_mean(on.line),
         idle_since=gpu.idle_since,
         memory_utilization=words.percent(gpu.memory_utilization_pct),
         temperature=words.degrees(gpu.temperature_c),

@@ -123,7 +123,7 @@ def _span(days: int, window: Window, hours: Sequence[Hour]) -> Span:
     top = max((sum(stack) for stack in stacks if stack), default=0.0)
     used = [total(hour.total for hour in step).utilization_pct for _, step in steps]
     every = len(steps) // parts
-    form = "%H:%M" if days == 1 else "%a %d" if days == 7 else "%b %d"
+    form = "%H:%M UTC" if days == 1 else "%a %H:%M" if days == 7 else "%b %d"
     summary = _summary(window)
     return Span(
         anchor=f"days-{days}",
@@ -134,7 +134,7 @@ def _span(days: int, window: Window, hours: Sequence[Hour]) -> Span:
             width=len(steps),
             shapes=[*chart.stacked(stacks, top), chart.curve(used)],
             top=f"{_count(top)} GPU{'' if top == 1 else 's'}",
-            right=words.percent(100),
+            right=f"{words.percent(100)} utilization",
             ticks=[f"{steps[place][0]:{form}}" for place in range(0, len(steps), every)],
             words=f"GPUs by state, and their utilization, in the last {title(days)}: {summary}. "
             "The table below has the numbers.",
@@ -212,11 +212,11 @@ def _map(model: str, cards: int, mean: Mapping[tuple[int, int], float]) -> FreeM
         else "None was ever free",
         rows=[
             (
-                DAYS[day],
+                DAYS[day][:3],
                 [
                     (words.UNKNOWN, "")
                     if number is None
-                    else (_count(number), words.level(100 * number / cards))
+                    else (_few(number), words.level(100 * number / cards))
                     for number in (mean.get((day, hour)) for hour in range(24))
                 ],
             )
@@ -302,3 +302,8 @@ def _sum(name: str, use: Use, window: Window) -> Row:
 def _count(value: float) -> str:
     """Write how many GPUs, on average."""
     return f"{value:.1f}".removesuffix(".0")
+
+
+def _few(value: float) -> str:
+    """Write how many GPUs where there is little room."""
+    return f"{value:.0f}" if value >= 9.95 else _count(value)
