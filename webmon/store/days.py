@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from webmon.store.files import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -38,13 +38,17 @@ _DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.csv(\.gz)?")
 
 def files(days: Path) -> list[tuple[date, Path]]:
     """Return the days' files, in their order; links, folders and other names are not ours."""
+    found = [(match[1], days / name) for name in names(days) if (match := _DAY.fullmatch(name))]
+    return [(day, path) for text, path in found if (day := date_of(text))]
+
+
+def names(folder: Path) -> list[str]:
+    """Return the names of the files in a folder, in order; links are none, and no folder has none."""
     try:
-        with os.scandir(days) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
     except FileNotFoundError:
         return []
-    found = [(match[1], days / name) for name in names if (match := _DAY.fullmatch(name))]
-    return [(day, path) for text, path in found if (day := date_of(text))]
 
 
 def of_day(days: Path, day: date) -> tuple[Path, Path]:
@@ -77,13 +81,13 @@ def by_hour(days: Path, day: date, hours: Collection[int]) -> dict[int, list[byt
 
 def stamp(days: Path, day: date) -> int | None:
     """Return what changes when a day's files do, and stays when they are closed; None if there are none."""
-    times: list[int] = []
-    for path in of_day(days, day):
-        try:
-            times.append(path.stat().st_mtime_ns)
-        except OSError:
-            continue
-    return max(times, default=None)
+    return max((about.st_mtime_ns for about in _abouts(of_day(days, day)) if about), default=None)
+
+
+def size(days: Path, day: date) -> int:
+    """Return about how large a day's lines are; compressed ones are ten times as large as their file."""
+    sizes = [about.st_size if about else 0 for about in _abouts(of_day(days, day))]
+    return sizes[0] + 10 * sizes[1]
 
 
 def close(path: Path) -> None:
@@ -117,20 +121,24 @@ def open_before(days: Path, today: date) -> Iterator[Path]:
 def too_old(days: Path, now: datetime, keep_days: int) -> Iterator[Path]:
     """Yield the files of the days that are older than `keep_days`; none if the clock can't be trusted."""
     today = now.astimezone(UTC).date()
-    if clock_is_trusted(days, now, keep_days):
-        yield from (path for day, path in files(days) if day < today - timedelta(days=keep_days))
+    found = files(days)
+    if clock_is_trusted(found, now, keep_days):
+        yield from (path for day, path in found if day < today - timedelta(days=keep_days))
 
 
-def clock_is_trusted(days: Path, now: datetime, keep_days: int) -> bool:
+def clock_is_trusted(of_days: Collection[tuple[date, Path]], now: datetime, keep_days: int) -> bool:
     """Tell whether the clock is believed when it says that something is old.
 
     One that is years ahead would make everything old. It is believed if the files of three days, or of all
     there are, have been written lately.
     """
     today = now.astimezone(UTC).date()
-    others = [(day, path) for day, path in files(days) if day != today]
+    others = [(day, path) for day, path in of_days if day != today]
     lately = now.timestamp() - 86400 * max(keep_days, _LATELY_DAYS)
-    written = {day for day, path in others if path.stat().st_mtime > lately}
+    abouts = _abouts(path for _, path in others)
+    written = {
+        day for (day, _), about in zip(others, abouts, strict=True) if about and about.st_mtime > lately
+    }
     return len(written) >= min(3, len({day for day, _ in others}))
 
 
@@ -171,3 +179,12 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 rest += block[end:]  # in the end torn, or just being written
     except (FileNotFoundError, EOFError, gzip.BadGzipFile, zlib.error):
         return
+
+
+def _abouts(paths: Iterable[Path]) -> Iterator[os.stat_result | None]:
+    """Yield what is known of each file; None of one that is not there, or no longer."""
+    for path in paths:
+        try:
+            yield path.stat()
+        except OSError:
+            yield None

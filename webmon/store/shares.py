@@ -5,20 +5,14 @@ A card that several users share is split by the memory of each; equally, where t
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import io
-import math
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING
 
-from webmon.model import State
-from webmon.store import history, table
 from webmon.store.coverage import seconds
+from webmon.store.samples import frame, poll_times
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-    from datetime import datetime
+    from collections.abc import Collection, Sequence
 
     import pandas
 
@@ -28,9 +22,8 @@ SUMS = ["hours", "sole_hours", "beside_hours", "measured_hours", "worked_hours",
 
 HOUR = 3600
 
-_TEXTS = ("time", "host", "uuid", "name", "state", "users")
-_NUMBERS = ("utilization_pct", "power_w")
-_TIME = 20
+# Memory with more digits than that, in MiB, is not known.
+_DIGITS = 12
 
 
 def used(
@@ -41,9 +34,12 @@ def used(
     `before` are lines of the hours before; what their polls stand for is not summed up. Moments, and the
     hours in the result, are seconds since the epoch.
     """
-    samples = _frame(lines)
-    spans = _spans(set(samples["time"].tolist()), poll_times(before))
-    spans = {time: span for time, span in spans.items() if after < time and (until is None or time <= until)}
+    samples = frame(lines)
+    spans = {
+        time: min(span, time - after)  # what was before that moment doesn't count
+        for time, span in _spans(set(samples["time"].tolist()), poll_times(before)).items()
+        if after < time and (until is None or time <= until)
+    }
     polled: dict[int, float] = defaultdict(float)
     for time, span in spans.items():
         polled[_hour(time)] += span / HOUR
@@ -69,80 +65,6 @@ def _spans(polls: Collection[int], before: Collection[int]) -> dict[int, float]:
 
 def _hour(time: int) -> int:
     return time // HOUR * HOUR
-
-
-def poll_times(lines: Iterable[bytes]) -> set[int]:
-    """Return the times of the polls that these lines are of, in seconds since the epoch."""
-    found: set[int] = set()
-    for text in {line[:_TIME] for line in lines}:
-        with contextlib.suppress(ValueError):
-            found.add(_epoch(table.time_of(text.decode("ascii", "replace"))))
-    return found
-
-
-def _frame(lines: Sequence[bytes]) -> pandas.DataFrame:
-    """Return the samples of some lines, their times in seconds; lines that are damaged are left out."""
-    try:
-        return _read(lines)
-    except ValueError:
-        # Which line can't be read is found out one by one: that takes fifty times as long.
-        return _read_carefully(lines)
-
-
-def _read(lines: Sequence[bytes]) -> pandas.DataFrame:
-    """Return the samples of lines that are all well and simple; ValueError if one is not."""
-    import pandas
-
-    content = b"".join(lines)
-    if not lines or b'"' in content:
-        raise ValueError("it has to be read carefully")
-    # What a later webmon may have added comes after our columns.
-    width = max(len(history.Sample._fields), lines[0].count(b",") + 1)
-    names = [*history.Sample._fields, *map(str, range(width))][:width]
-    kinds: dict[str, Any] = {**dict.fromkeys(_TEXTS, "category"), **dict.fromkeys(_NUMBERS, "float64")}
-    frame = pandas.read_csv(
-        io.BytesIO(content),
-        header=None,
-        names=names,
-        usecols=[*_TEXTS, *_NUMBERS, "index"],
-        dtype={**kinds, "index": "int64"},
-        keep_default_na=False,
-        na_values={name: [""] for name in _NUMBERS},
-        quoting=csv.QUOTE_NONE,
-        index_col=False,
-    )
-    numbers = frame[list(_NUMBERS)]
-    if not (
-        set(frame["state"].cat.categories) <= set(get_args(State))
-        and frame[list(_TEXTS)].notna().all(axis=None)
-        and (numbers.isna() | (numbers.abs() < math.inf)).all(axis=None)
-    ):
-        raise ValueError("a line is damaged")
-    times = {text: _epoch(table.time_of(text)) for text in frame["time"].cat.categories}
-    frame["time"] = frame["time"].map(times).astype("int64")
-    return frame
-
-
-def _read_carefully(lines: Sequence[bytes]) -> pandas.DataFrame:
-    import pandas
-
-    rows = [
-        (
-            _epoch(sample.time),
-            sample.host,
-            sample.index,
-            sample.uuid or "",
-            sample.name or "",
-            sample.state,
-            sample.utilization_pct,
-            sample.power_w,
-            ";".join(sample.users),
-        )
-        for sample in history.parsed(lines)
-    ]
-    columns = ["time", "host", "index", "uuid", "name", "state", *_NUMBERS, "users"]
-    kinds: dict[str, Any] = {**dict.fromkeys(_TEXTS, "category"), **dict.fromkeys(_NUMBERS, "float64")}
-    return pandas.DataFrame(rows, columns=columns).astype({**kinds, "time": "int64", "index": "int64"})
 
 
 def _without_doubles(samples: pandas.DataFrame) -> pandas.DataFrame:
@@ -178,13 +100,18 @@ def _shares(users: str) -> list[tuple[str, float, int]]:
     if not users:
         return [("", 1.0, 0)]
     named = [part.rpartition("=") if "=" in part else (part, "", "") for part in users.split(";")]
-    memory = [int(mib) if mib.isascii() and mib.isdigit() else None for _, _, mib in named]
+    memory = [int(mib) if _is_known(mib) else None for _, _, mib in named]
     known = [mib for mib in memory if mib is not None]
     whole = sum(known)
     if len(known) < len(memory) or not whole:
-        return [(user, 1 / len(named), len(named)) for user, _, _ in named]
-    return [(user, mib / whole, len(named)) for (user, _, _), mib in zip(named, known, strict=True)]
+        shares = [1 / len(named)] * len(named)
+    else:
+        shares = [mib / whole for mib in known]
+    # What is in nobody's name is in nobody's account.
+    return [
+        (user, share, len(named) if user else 0) for (user, _, _), share in zip(named, shares, strict=True)
+    ]
 
 
-def _epoch(time: datetime) -> int:
-    return int(time.timestamp())
+def _is_known(mib: str) -> bool:
+    return mib.isascii() and mib.isdigit() and len(mib) <= _DIGITS

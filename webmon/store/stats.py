@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from webmon.store import history, snapshot
 from webmon.store.days import lines, of_day
-from webmon.store.rollup import TOTAL_KEYS, Rollups, joined, summed
-from webmon.store.shares import HOUR, SUMS, poll_times
+from webmon.store.samples import poll_times
+from webmon.store.shares import HOUR
+from webmon.store.sums import TOTAL_KEYS, joined, summed
 from webmon.usage import Hour, Past, Use, Window, gpu_key
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas
+
+    from webmon.store.rollup import Rollups
 
 # What the pages tell of.
 PAGE_DAYS = (1, 7, 30)
@@ -31,6 +34,7 @@ _FIELDS = {
     "worked_hours": "worked",
     "metered_hours": "metered",
     "kwh": "energy",
+    "shared": "shared",
 }
 
 
@@ -54,6 +58,7 @@ def window(rollups: Rollups, days: int) -> Window:
     frames = [rollups.totals_after(start), rollups.totals(between)]
     polled = sum(float(frame.drop_duplicates("day")["polled_hours"].sum()) for frame in frames)
     frame = joined([summed(one, TOTAL_KEYS) for one in frames])
+    frame = frame.assign(shared=(frame["hours"] - frame["sole_hours"]).where(frame["user"] != "", 0.0))
     # Of what has no owner that is known, only what was in use is in somebody's account.
     owned = frame[(frame["user"] != "") | frame["state"].isin(["busy", "held"])]
     users = sorted(_uses(owned, "user").items(), key=lambda item: (-item[1].hours, item[0]))
@@ -117,13 +122,12 @@ def _lines(rollups: Rollups) -> dict[tuple[str, str], list[float | None]]:
 
 def _uses(frame: pandas.DataFrame, key: str) -> dict[Any, Use]:
     """Add up by a column."""
-    sums = frame.groupby([key, "state"], observed=True)[SUMS].sum().reset_index()
+    columns = [name for name in ("hours", *_FIELDS) if name in frame]
+    sums = frame.groupby([key, "state"], observed=True)[columns].sum().reset_index()
     found: dict[Any, dict[str, float]] = {}
     for row in sums.to_dict("records"):
         use = found.setdefault(row[key], defaultdict(float))
         use[row["state"]] += row["hours"]
         for name, field in _FIELDS.items():
-            use[field] += row[name]
-        if key == "user" and row["user"]:
-            use["shared"] += row["hours"] - row["sole_hours"]
+            use[field] += row.get(name, 0.0)
     return {name: Use(**use) for name, use in found.items()}

@@ -1,0 +1,267 @@
+"""Rollups: with them, without them, with some of them, the figures are the same."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from datetime import UTC, date, datetime, timedelta
+
+import month
+import pytest
+from figures import agree, compare, rollups
+
+from webmon.errors import DataError
+from webmon.store import days as day_files
+from webmon.store import history, stats
+from webmon.store.rollup import Rollups
+
+DAY = date(2026, 11, 3)
+KINDS = (".csv", "-hours.csv", "-gpus.csv.gz")
+TODAY = month.END.date()
+
+
+def files(folder):
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "rollups").iterdir()}
+
+
+def test_three_files_for_each_day_that_is_over_and_one_for_today(summed):
+    """The sums, the hours, the cards; as old as the history that they are made of."""
+    days = [date(2026, 10, 19) + timedelta(days=n) for n in range(month.DAYS)]
+    wanted = {f"{day}{kind}" for day in days for kind in KINDS} | {f"{TODAY}-gpus.csv.gz"}
+    assert set(files(summed)) == wanted
+    for day in days:
+        (raw,) = (summed / "history").glob(f"{day}.csv*")
+        assert {files(summed)[f"{day}{kind}"] for kind in KINDS} == {raw.stat().st_mtime_ns}
+
+
+def test_rollups_that_are_deleted_are_made_again(data):
+    """The same figures while they are made, and after; the same files."""
+    before = files(data)
+    shutil.rmtree(data / "rollups")
+    agree(data, save=True)
+    assert files(data) == before
+    agree(data)
+
+
+def test_a_data_folder_that_is_only_read(raw):
+    """Nothing is written, each day is summed up once, and the figures are the same."""
+    sums = agree(raw)
+    assert not (raw / "rollups").exists()
+    assert sums.unsaved is None
+    before = dict(sums._made)
+    stats.past(sums)
+    assert all(sums._made[day] is tables for day, tables in before.items())
+
+
+def test_a_folder_that_can_not_be_written_is_told_and_the_figures_are_there(raw):
+    """`unsaved` says why."""
+    (raw / "rollups").write_text("in the way")
+    sums = agree(raw, (30,), save=True)
+    assert "rollups" in sums.unsaved.problem
+    assert (raw / "rollups").read_text() == "in the way"
+
+
+def _cut(path, part):
+    about = path.stat()
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * part)])
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+DAMAGES = {
+    "deleted": lambda path: path.unlink(),
+    "empty": lambda path: _cut(path, 0),
+    "cut": lambda path: _cut(path, 0.618),
+    "garbage": lambda path: path.write_bytes(b"\x00\xff\n" * 500),
+    "other version": lambda path: path.write_bytes(b"day,hours\n2026-11-03,1e9\n"),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a link to nothing": lambda path: (path.unlink(), path.symlink_to("nowhere")),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_rollups_are_made_again(data, damage):
+    """Whatever of the three is wrong: deleted, cut off, garbage, of another version; on different days."""
+    before = stats.past(rollups(data))
+    some = [KINDS[:1], KINDS[1:2], KINDS[2:], KINDS[:2], KINDS[::2], KINDS[1:], KINDS, KINDS, KINDS]
+    for number, kinds in enumerate(some):
+        for kind in kinds:
+            DAMAGES[damage](data / "rollups" / f"{DAY + timedelta(days=number + 6)}{kind}")
+    sums = rollups(data, save=True)
+    after = stats.past(sums)
+    compare(after.windows[1], 1)
+    compare(after.windows[30], 30)
+    assert [hour.start for hour in after.hours] == [hour.start for hour in before.hours]
+    for one, other in zip(after.hours, before.hours, strict=True):
+        assert one.total == pytest.approx(other.total, rel=1e-5)
+    if damage != "a folder":
+        sums.make_all()
+        assert sums.unsaved is None
+        assert (data / "rollups" / f"{DAY}.csv").read_bytes().startswith(b"day,polled_hours,host")
+        agree(data, (30,))
+
+
+@pytest.mark.parametrize("cell", ["nan", "inf", "-inf", "x", "", "1e999"])
+def test_numbers_in_a_rollup_that_are_none(data, cell):
+    """That day is made again."""
+    path = data / "rollups" / f"{DAY}.csv"
+    about = path.stat()
+    lines = path.read_text().splitlines()
+    lines[3] = f"{lines[3].rpartition(',')[0]},{cell}"
+    path.write_text("\n".join(lines) + "\n")
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+    agree(data, (30,))
+
+
+def test_today_that_is_damaged(data):
+    """The hours of today that are over are made of the history again."""
+    _cut(data / "rollups" / f"{TODAY}-gpus.csv.gz", 0.5)
+    agree(data, (1,), save=True)
+    agree(data, (1,), save=True)
+
+
+def test_a_day_that_is_closed_stays_summed_up(data):
+    """Compressing it leaves its time, so nothing is made anew."""
+    path = data / "history" / f"{DAY}.csv"
+    closed = path.with_name(f"{path.name}.gz")
+    about = closed.stat()
+    path.write_bytes(gzip.decompress(closed.read_bytes()))
+    closed.unlink()
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+    before = files(data)
+    agree(data, (30,), save=True)
+    day_files.close(path)
+    agree(data, (30,), save=True)
+    assert not path.exists()
+    assert files(data) == before
+
+
+def test_a_year_of_rollups_outlives_the_days(data):
+    """With `keep_days` over, only the sums are left; the last days are there in full."""
+    history.tidy(data, month.END, 3)
+    rollups(data, save=True).remove_old(3, 400)
+    assert len(history.days(data)) == 4
+    assert len([name for name in files(data) if name.endswith("-gpus.csv.gz")]) == 4
+    agree(data, (1, 365))
+    agree(data, (365,), save=True)
+    assert len([name for name in files(data) if name.endswith("-hours.csv")]) == month.DAYS
+
+
+def test_a_window_that_starts_in_a_day_of_which_only_sums_are_left(data):
+    """So much of the day as is in it, as if the day had been all alike: all users' hours are a quarter."""
+    history.tidy(data, month.END, 3)
+    rollups(data, save=True).remove_old(3, 400)
+    start = int(datetime(2026, 10, 20, 18, tzinfo=UTC).timestamp())
+    frame = rollups(data).totals_after(start)
+    assert frame["hours"].sum() == pytest.approx(5 * 6, rel=0.001)
+    assert frame.drop_duplicates("day")["polled_hours"].sum() == pytest.approx(6, rel=0.001)
+
+
+def test_samples_that_are_added_to_a_closed_day(data):
+    """By `history import`: the day is summed up again, and the one after, as its first poll depends on it."""
+    before = stats.window(rollups(data), 30)
+    moment = datetime(2026, 11, 3, 23, 57, 50, tzinfo=UTC)
+    sample = history.Sample(moment, "new.lab", 0, "GPU-n", "RTX", "busy", 100, users=("zoe=",))
+    assert history.add(data, [sample, sample]) == 1
+    assert history.add(data, [sample]) == 0
+    for _ in range(2):
+        window = stats.window(rollups(data, save=True), 30)
+        assert window.users["zoe"].hours == pytest.approx(150 / 3600, abs=0.003)
+        assert window.hosts["new.lab"].hours == window.users["zoe"].hours
+        assert window.polled_hours == pytest.approx(before.polled_hours, rel=1e-6)
+        history.tidy(data, month.END, 90)
+        assert not (data / "history" / "2026-11-03.csv").exists()
+
+
+def test_sums_as_of_an_earlier_moment(data):
+    """What is after it doesn't count: the clock went back, or somebody asks."""
+    end = max(time for time, _, _ in month.polls() if time < month.LAST - 2 * 86400 + 60)
+    end = datetime.fromtimestamp(end, UTC)
+    start = int(end.timestamp()) - 86400
+    window = stats.window(Rollups(data, end), 1)
+    wanted = month.answers(start, int(end.timestamp()))
+    assert window.total.hours == pytest.approx(120, abs=0.02)
+    assert window.total.energy == pytest.approx(wanted["total"][""]["energy"], rel=0.001)
+
+
+def test_little_time_leaves_the_older_days_for_the_next_run(raw):
+    """The newest are made first, a day is counted once; today is always there."""
+    sums = Rollups(raw, month.END, save=True, limit_s=0)
+    sums.make_all()
+    assert sums.left_out == month.DAYS
+    window = stats.window(sums, 7)
+    assert sums.left_out == month.DAYS
+    assert window.polled_hours == pytest.approx(18.25 + 5.57, abs=0.1)
+    sums = rollups(raw, save=True)
+    sums.make_all()
+    assert sums.left_out == 0
+    agree(raw, (30,))
+
+
+def test_a_day_that_can_not_be_read_holds_up_no_other(data, monkeypatch):
+    """It is told, its figures are those that were saved, or none, and it is read again the next time."""
+    whole = day_files.by_hour
+
+    def by_hour(days, day, hours):
+        if day == DAY:
+            raise PermissionError(13, "Permission denied", str(days / f"{day}.csv.gz"))
+        return whole(days, day, hours)
+
+    monkeypatch.setattr(day_files, "by_hour", by_hour)
+    agree(data, (1, 30))  # it was summed up before
+    shutil.rmtree(data / "rollups")
+    sums = rollups(data, save=True)
+    sums.make_all()
+    assert "2026-11-03.csv.gz can't be read: Permission denied" in sums.unsaved.problem
+    assert stats.window(sums, 30).polled_hours == pytest.approx(713.8 - 24, abs=0.5)
+    monkeypatch.undo()
+    agree(data, (30,), save=True)
+
+
+def test_a_history_that_is_no_folder_is_an_error_in_one_line(data):
+    """Not a traceback."""
+    shutil.rmtree(data / "history")
+    (data / "history").write_text("in the way")
+    with pytest.raises(DataError, match="history can't be read"):
+        stats.window(rollups(data), 1)
+
+
+def test_a_lab_without_cards_and_one_without_a_past(tmp_path):
+    """Nothing is nothing, and no error."""
+    for folder in (tmp_path / "none", tmp_path / "empty"):
+        past = stats.past(rollups(folder, save=True))
+        assert (past.hours, past.lines) == ([], {})
+        assert {window.polled_hours for window in past.windows.values()} == {0}
+        (tmp_path / "empty" / "history").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "empty" / "history" / f"{TODAY}.csv").write_text(month.HEADER)
+
+
+def test_two_that_sum_up_at_once_leave_nothing_twice(raw, monkeypatch):
+    """A render while a fetch is at work: each writes what it has read, and what it has added to that."""
+    early = month.END - timedelta(hours=3)
+    Rollups(raw, early, save=True).gpus(TODAY)
+    one, other = rollups(raw, save=True), rollups(raw, save=True)
+    write = other._write
+    monkeypatch.setattr(other, "_write", lambda *args: (one.gpus(TODAY), write(*args)))
+    other.gpus(TODAY)
+    agree(raw, (1,))
+
+
+def test_a_day_that_vanishes_while_it_is_read(raw, monkeypatch):
+    """Another run closes it: it is found compressed."""
+    path = raw / "history" / f"{DAY}.csv"
+    closed = path.with_name(f"{path.name}.gz")
+    content = closed.read_bytes()
+    path.write_bytes(gzip.decompress(content))
+    closed.unlink()
+    size = day_files.size
+
+    def closes(days, day):
+        if day == DAY and path.exists():
+            day_files.close(path)
+        return size(days, day)
+
+    monkeypatch.setattr(day_files, "size", closes)
+    agree(raw, (30,))
+    assert not path.exists()
