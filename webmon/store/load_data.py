@@ -36,6 +36,11 @@ _NAMES = {
     "temperature": ("temperature.gpu", "temperature_gpu", "temperature_c", "temperature"),
     "users": ("username", "usernames", "user", "users"),
 }
+_NUMBER = re.compile(r"(-?\d{1,9}(?:\.\d{1,15})?) ?(?:[%A-Za-z]{1,3})?", re.ASCII)
+
+_FULL_PCT = 100
+_LARGEST_INDEX = 1_000_000
+
 _NEEDED = ("host", "index")
 _WANTED = "It is to be a load_data.csv, as Web-GPU-Monitor's fetch_data.py writes it"
 
@@ -77,13 +82,14 @@ def _sample(row: list[str], columns: Mapping[str, int], moment: datetime, where:
 
     try:
         load, used, total = (_number(cell(name)) for name in ("load", "used", "total"))
+        load = load if load is not None and 0 <= load <= _FULL_PCT else None
         users = tuple(f"{user}=" for user in _users(cell("users")))
         is_full = used is not None and total and 100 * used / total > _FREE_MEMORY_PCT
         is_free = load is not None and load < _FREE_LOAD_PCT and not users and not is_full
         return Sample(
             time=_time(cell("time")) or moment,
-            host=_text(cell("host")),
-            index=int(_number(cell("index"), needed=True) or 0),
+            host=_host(cell("host")),
+            index=_index(cell("index")),
             uuid=_text(cell("uuid")) or None,
             name=_text(cell("name")) or None,
             state="free" if is_free else "unknown" if load is None and not users else "busy",
@@ -109,12 +115,23 @@ def _text(text: str) -> str:
     return clean(text).replace(",", " ").replace(";", " ")[:128].strip()
 
 
-def _number(text: str, *, needed: bool = False) -> float | None:
-    """Read `97`, `97 %` or `8018 MiB`; what has no number in it is not known."""
-    match = re.match(r"-?\d{1,9}(?:\.\d{1,9})?", text)
-    if match is None and needed:
-        raise ValueError(f"{text!r} is no number")
-    return float(match[0]) if match else None
+def _host(text: str) -> str:
+    if host := _text(text):
+        return host
+    raise ValueError("no host name")
+
+
+def _index(text: str) -> int:
+    number = _number(text)
+    if number is None or not 0 <= number <= _LARGEST_INDEX:
+        raise ValueError(f"{text!r} is no number of a GPU")
+    return int(number)
+
+
+def _number(text: str) -> float | None:
+    """Read `97`, `97 %` or `8018 MiB`; what is no number, or one that can't be, is not known."""
+    match = _NUMBER.fullmatch(text)
+    return float(match[1]) if match else None
 
 
 def _whole(number: float | None) -> int | None:
