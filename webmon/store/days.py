@@ -85,9 +85,9 @@ def stamp(days: Path, day: date) -> int | None:
 
 
 def size(days: Path, day: date) -> int:
-    """Return about how large a day's lines are; compressed ones are ten times as large as their file."""
+    """Return about how large a day's lines are; compressed ones are five times their file."""
     sizes = [about.st_size if about else 0 for about in _abouts(of_day(days, day))]
-    return sizes[0] + 10 * sizes[1]
+    return sizes[0] + 5 * sizes[1]
 
 
 def close(path: Path) -> None:

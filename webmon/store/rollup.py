@@ -54,9 +54,8 @@ _NAME = re.compile(r"(\d{4}-\d\d-\d\d)(-gpus\.csv\.gz|-hours\.csv|\.csv)")
 # The time of the file of a day that goes on.
 _GOES_ON = 0
 
-# A day that is larger, a closed one taken for ten times its size, is read four hours at a time: in memory
-# its lines take five times as much as in the file.
-_MUCH = 8_000_000
+# A day that is larger is read four hours at a time: its lines take five times as much in memory.
+_MUCH = 40_000_000
 
 
 class _Saved(NamedTuple):
@@ -208,7 +207,7 @@ class Rollups:
     def _begun(self, day: date, after: int | None = None) -> pandas.DataFrame:
         """Return what there is of one hour: after a moment, or up to the end."""
         number = {(self.end if after is None else after) % _DAY // HOUR}
-        lines, before = self._lines(day, number), self._lines_before(day, number)
+        lines, before = self._lines(day, number)
         if after is None:
             return used(lines, before, until=self.end)
         return used(lines, before, after=after)
@@ -224,9 +223,7 @@ class Rollups:
         if not numbers_kept <= set(numbers):
             is_good, kept, numbers_kept = False, joined([]), set()
         missing = set(numbers) - numbers_kept
-        made = joined(
-            used(self._lines(day, some), self._lines_before(day, some)) for some in self._parts(day, missing)
-        )
+        made = joined(used(*self._lines(day, some)) for some in self._parts(day, missing))
         before = saved.content if saved and is_good else b""
         if self._save and (len(made) or not saved or saved.stamp != stamp):
             rows = text(made, GPU_COLUMNS, header=not before)
@@ -260,18 +257,17 @@ class Rollups:
             return None
         return max(stamp, day_files.stamp(self._history, day - timedelta(days=1)) or 0)
 
-    def _lines(self, day: date, numbers: Collection[int]) -> list[bytes]:
-        by_hour = day_files.by_hour(self._history, day, numbers) if numbers else {}
-        return [line for hour in sorted(by_hour) for line in by_hour[hour]]
-
-    def _lines_before(self, day: date, numbers: Collection[int]) -> list[bytes]:
-        """Return the lines of the hours before these: of their times depends what a poll stands for."""
+    def _lines(self, day: date, numbers: Collection[int]) -> tuple[list[bytes], list[bytes]]:
+        """Return the lines of these hours, and those before them: by their times a poll is weighed."""
         before = {hour - 1 for hour in numbers} - set(numbers)
-        lines = self._lines(day, before - {-1})
+        by_hour = day_files.by_hour(self._history, day, {*numbers, *before} - {-1})
         if -1 in before:
             with contextlib.suppress(OSError):  # a day that can't be read holds up no other
-                lines += self._lines(day - timedelta(days=1), {23})
-        return lines
+                by_hour[-1] = day_files.by_hour(self._history, day - timedelta(days=1), {23})[23]
+        lines, earlier = (
+            [line for hour in sorted(some) for line in by_hour.get(hour, ())] for some in (numbers, before)
+        )
+        return lines, earlier
 
     def _parts(self, day: date, numbers: Collection[int]) -> list[set[int]]:
         """Return the hours in parts whose lines can be in memory together."""
