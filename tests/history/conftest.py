@@ -43,6 +43,15 @@ def data(summed, tmp_path):
 
 
 @pytest.fixture
+def week(polled, tmp_path):
+    """A data folder of the test's own with the last nine days, without rollups."""
+    (tmp_path / "week" / "history").mkdir(parents=True)
+    for path in sorted((polled / "history").iterdir())[-9:]:
+        shutil.copy2(path, tmp_path / "week" / "history" / path.name)
+    return tmp_path / "week"
+
+
+@pytest.fixture
 def raw(polled, tmp_path):
     """A data folder of the test's own, without rollups."""
     return shutil.copytree(polled, tmp_path / "raw")

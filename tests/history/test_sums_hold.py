@@ -38,6 +38,7 @@ def test_the_spans_of_polls_never_overlap(polls, before):
         assert 0 < span <= (time - earlier[-1] if earlier else 3600)
 
 
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, 86399), st.sampled_from(STATES), st.booleans()), max_size=60))
 def test_no_time_counts_twice(polls):
     """For each card: the whole of its hours is what has passed, and one poll's time, at most."""
@@ -79,7 +80,7 @@ rows = st.tuples(
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.lists(rows, max_size=25))
 def test_sums_agree_with_the_total(some):
     """By user, host, model and state; coverage is between 0 and 100; nothing is infinite or less than 0."""
@@ -129,6 +130,7 @@ LINE = GOOD.format(0).encode()
         st.binary(max_size=5), st.sampled_from([b",", b'"', b"\r", b"\0", b"nan", b"-", b"9" * 30, b"\xff"])
     ),
 )
+@settings(max_examples=25)
 @example(60, 40, b"\n")
 def test_a_damaged_line_is_read_alike_among_others_and_alone(place, length, instead):
     """And costs no other line."""

@@ -196,6 +196,7 @@ def test_an_error_says_the_line_the_problem_and_the_remedy(file, text, error):
         ("free", "max_utilization_pct", 0, 100),
         ("free", "held_after_min", 0, 525_600),
         ("data", "keep_days", 1, 36_500),
+        ("data", "keep_rollup_days", 1, 36_500),
         ("data", "keep_snapshots", 2, 100_000),
         ("site", "refresh", 1, 86_400),
     ],
