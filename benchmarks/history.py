@@ -64,7 +64,7 @@ parts["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 json.dump(parts, sys.stdout)
 """
 
-# What each fetch does after its poll; here with all days at once.
+# What fetch does for each day that is over, and render for each hour; here for all at once.
 SUM_UP = """
 import sys
 from pathlib import Path
@@ -73,6 +73,7 @@ from webmon.store.rollup import Rollups
 folder = Path(sys.argv[1])
 rollups = Rollups(folder, stats.last_time(folder), save=True)
 rollups.make_all()
+rollups.gpus(rollups.today)
 """
 
 

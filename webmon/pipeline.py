@@ -100,11 +100,15 @@ def add_to_history(config: Config, folder: Path, samples: Sequence[Sample]) -> i
         for sample in samples
     ]
     new = history.add(folder, kept)
-    Rollups(folder, datetime.now(UTC), save=True).make_all()
+    rollups = Rollups(folder, datetime.now(UTC), save=True)
+    rollups.forget({sample.time.astimezone(UTC).date() for sample in kept})
+    rollups.make_all()
     return new
 
 
-def render(config: Config, folder: Path, site: Path) -> Snapshot:
+def render(
+    config: Config, folder: Path, site: Path, on_warning: Callable[[str], None] = lambda _: None
+) -> Snapshot:
     """Turn the last snapshot of a data folder into a site, and return it."""
     from webmon.publish.render import render as publish
     from webmon.store import snapshot as store
@@ -114,6 +118,8 @@ def render(config: Config, folder: Path, site: Path) -> Snapshot:
     past, failed = NOTHING_PAST, None
     try:
         past = _past(folder, snapshot)
+    except WebmonError as error:
+        on_warning(f"the pages tell nothing of the past: {error}")
     except Exception as error:  # noqa: BLE001 - raised again below: where a GPU is free is shown all the same
         failed = error
     publish(

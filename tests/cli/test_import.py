@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from servers.settings import write_config
 
-from webmon.store import lock
+from webmon.store import lock, stats
+from webmon.store.rollup import Rollups
 
 # As its fetch_data.py writes it; pandas writes who is not there as -1.
 LOAD_DATA = """\
@@ -98,7 +99,7 @@ def test_several_files_at_once(say, config, load_data, tmp_path):
         ("", 2, "{} has no column hostname and no column gpu_idx. "),
         ("\0\1\2", 2, "{} has no column hostname"),
         ("a" * 200_000, 2, "{}:1: field larger than field limit"),
-        (",load,gpu_idx,hostname\n0,1,x,gpu01\n", 2, "{}:2: 'x' is no number. Mend the line, or take it out"),
+        (",load,gpu_idx,hostname\n0,1,x,gpu01\n", 2, "{}:2: 'x' is no number of a GPU. Mend the line, or take it out"),
         ("time,gpu_idx,hostname\nlately,1,a\n", 2, "{}:2: 'lately' is no time: write 2026-11-18T08:05:00Z"),
         ("time,gpu_idx,hostname\n0001-01-01T00:00+14,1,a\n", 2, "{}:2: '0001-01-01T00:00+14' is no time"),
         (",load,gpu_idx,hostname\n", 1, "there are no samples to import: only headers"),
@@ -150,3 +151,16 @@ def test_what_is_older_than_keep_days(say, config, tmp_path):
         "with the next fetch"
     )
     assert any((tmp_path / "data" / "rollups").iterdir())
+
+
+def test_hours_that_are_summed_up_already_get_it_too(say, config, tmp_path):
+    """Of today as well: what a render has summed up is not all that there was."""
+    for age, name in ((timedelta(hours=3), "early"), (timedelta(0), "late")):
+        say("history", "import", written(tmp_path / f"{name}.csv", LOAD_DATA, age), "-c", config)
+    data = tmp_path / "data"
+    rollups = Rollups(data, stats.last_time(data), save=True)
+    rollups.gpus(rollups.today)
+    more = written(tmp_path / "more.csv", LOAD_DATA.replace("gpu0", "gpu1"), timedelta(hours=3))
+    assert say("history", "import", more, "-c", config).code == 0
+    hosts = json.loads(say("stats", "--days", "1", "--json", "-c", config).out)["rows"]
+    assert {row["host"] for row in hosts} == {"gpu01", "gpu02", "gpu11", "gpu12"}

@@ -54,7 +54,7 @@ def _fetch(options: Namespace) -> int:
 
 def _render(options: Namespace) -> int:
     config = load(options)
-    pipeline.render(config, data_of(options, config), site_of(options, config))
+    pipeline.render(config, data_of(options, config), site_of(options, config), _warn)
     say(options, f"wrote {site_of(options, config) / 'index.html'}")
     return 0
 
@@ -63,13 +63,19 @@ def _update(options: Namespace) -> int:
     config = load(options)
 
     def work() -> None:
-        _ask_and_save(options, config)
-        pipeline.render(config, data_of(options, config), site_of(options, config))
+        warnings = _ask_and_save(options, config)
+        # What is wrong with the history has been told, if anything was.
+        on_warning = (lambda _: None) if warnings else _warn
+        pipeline.render(config, data_of(options, config), site_of(options, config), on_warning)
 
     return _locked(options, config, work)
 
 
-def _ask_and_save(options: Namespace, config: Config) -> None:
+def _warn(text: str) -> None:
+    print(f"webmon: {text}", file=sys.stderr)
+
+
+def _ask_and_save(options: Namespace, config: Config) -> list[str]:
     from webmon.cli.progress import Progress
 
     progress = Progress(len(config.hosts), shown=sys.stderr.isatty() and not options.quiet)
@@ -85,7 +91,7 @@ def _ask_and_save(options: Namespace, config: Config) -> None:
     finally:
         progress.clear()
     for warning in warnings:
-        print(f"webmon: {warning}", file=sys.stderr)
+        _warn(warning)
     if options.verbose:
         for host in snapshot.hosts:
             error = f": {host.error}" if host.error else ""
@@ -93,9 +99,10 @@ def _ask_and_save(options: Namespace, config: Config) -> None:
             for remark in remarks.get(host.host, ())[:3]:
                 say(options, f"{host.host}: it also said: {remark}")
     say(options, snapshot.summary())
+    return warnings
 
 
-def _locked(options: Namespace, config: Config, work: Callable[[], None]) -> int:
+def _locked(options: Namespace, config: Config, work: Callable[[], object]) -> int:
     from webmon.store import lock
 
     try:

@@ -148,7 +148,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
         "dir": Key(text, "site"),
         "title": Key(text, "GPU monitor"),
         "refresh": Key(whole(1, 86400), 60),
-        "price_per_kwh": Key(number(0, 1_000_000)),
+        "price_per_kwh": Key(number(0, 100_000)),
         "templates": Key(text),
     },
     "privacy": {

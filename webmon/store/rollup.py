@@ -133,8 +133,14 @@ class Rollups:
     def make_all(self) -> None:
         """Make what is missing of the days that are over, the newest first."""
         for day in reversed(self.known_days()):
-            if day < self.today and any(self._valid(day, kind) is None for kind in _COLUMNS):
+            if day < self.today and not all(self._is_current(day, kind) for kind in _COLUMNS):
                 self._make(day)
+
+    def forget(self, days: Collection[date]) -> None:
+        """Have days summed up anew: of one that goes on, hours that are over have got more samples."""
+        for day in days:
+            with storing(self._path(day, _GPUS)):
+                self._path(day, _GPUS).unlink(missing_ok=True)
 
     def remove_old(self, keep_days: int, keep_rollup_days: int) -> None:
         """Remove what is too old, if the clock can be trusted."""
@@ -241,13 +247,19 @@ class Rollups:
 
     def _valid(self, day: date, kind: str) -> bytes | None:
         """Return the rows of a table if it is there, and of the history as it is."""
-        path, stamp = self._path(day, kind), self._stamp(day)
         try:
-            if stamp is not None and path.stat().st_mtime_ns != stamp:
-                return None
-            return body(path.read_bytes(), _COLUMNS[kind])
+            content = self._path(day, kind).read_bytes() if self._is_current(day, kind) else b""
+            return body(content, _COLUMNS[kind])
         except (OSError, ValueError):
             return None
+
+    def _is_current(self, day: date, kind: str) -> bool:
+        """Tell whether a table is of the history as it is, or of one that is not kept any more."""
+        stamp = self._stamp(day)
+        try:
+            return self._path(day, kind).stat().st_mtime_ns == stamp or stamp is None
+        except OSError:
+            return stamp is None
 
     def _stamp(self, day: date) -> int | None:
         """Return what changes when the history of a day does, or of the one before; None if there is none."""
