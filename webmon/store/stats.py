@@ -11,7 +11,7 @@ from webmon.store.days import lines, of_day
 from webmon.store.samples import poll_times
 from webmon.store.shares import HOUR
 from webmon.store.sums import TOTAL_KEYS, joined, summed
-from webmon.usage import Hour, Past, Use, Window, gpu_key
+from webmon.usage import NOTHING_PAST, Hour, Past, Use, Window, gpu_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +75,8 @@ def window(rollups: Rollups, days: int) -> Window:
 
 def past(rollups: Rollups) -> Past:
     """Return what the pages tell of the past."""
+    if not rollups.known_days():
+        return NOTHING_PAST
     return Past(
         windows={days: window(rollups, days) for days in PAGE_DAYS},
         hours=_hours(rollups),
