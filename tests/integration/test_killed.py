@@ -41,4 +41,4 @@ def test_an_update_that_is_killed_leaves_a_readable_data_folder(start_sshd, tmp_
     entries = [entry.name for entry in (data / "snapshots").iterdir()]
     assert 1 <= len(entries) <= 3  # how many of the killed runs had got that far is chance
     assert not [name for name in entries if name.startswith(".")]
-    assert {entry.name for entry in data.iterdir()} == {"latest", "snapshots", "history", ".lock"}
+    assert {entry.name for entry in data.iterdir()} == {"latest", "snapshots", "history", "rollups", ".lock"}
