@@ -9,7 +9,6 @@ It exits with 1 if a number is over its bound.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import platform
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webmon.model import Gpu, Host, Process, Snapshot
-from webmon.store import history
+from webmon.store import days, history
 from webmon.store import snapshot as store
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def names(hosts: int) -> str:
     return f"gpu[{1:04}-{hosts:04}].lab"
 
 
-def write(data: Path, hosts: int, days: int) -> tuple[int, int]:
+def write(data: Path, hosts: int, number: int) -> tuple[int, int]:
     """Write the days, the closed ones compressed, and the last poll as the snapshot.
 
     Returns how many samples the closed days have, and their size.
@@ -173,22 +172,24 @@ def write(data: Path, hosts: int, days: int) -> tuple[int, int]:
     ]
     now = datetime.now(UTC)
     end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0)
-    start = end - timedelta(days=days)
+    start = end - timedelta(days=number)
     (data / "history").mkdir(parents=True)
     samples = size = 0
     day = start
     while day <= end:
         midnight = day.replace(hour=0, minute=0) + timedelta(days=1)
         is_over = midnight <= end
-        path = data / "history" / f"{day.date()}.csv{'.gz' if is_over else ''}"
-        with gzip.open(path, "wb", 3) if is_over else open(path, "wb") as file:
+        path = data / "history" / f"{day.date()}.csv"
+        with open(path, "wb") as file:
             file.write((",".join(history.Sample._fields) + "\n").encode())
             while day < midnight and day <= end:
                 file.write("".join(lines(slots, users, day, draw)).encode())
                 samples += len(slots) * is_over
                 day += PERIOD
         os.utime(path, (day.timestamp(), day.timestamp()))
-        size += path.stat().st_size * is_over
+        if is_over:
+            days.close(path)
+            size += path.with_name(f"{path.name}.gz").stat().st_size
     store.save(data, snapshot(slots, end), 2)
     return samples, size
 

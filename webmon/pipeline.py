@@ -80,8 +80,9 @@ def _remember(config: Config, folder: Path, snapshot: Snapshot, on_warning: Call
         rollups.remove_old(config.data.keep_days, config.data.keep_rollup_days)
         if rollups.unsaved:
             raise rollups.unsaved
-    except WebmonError as error:
-        on_warning(f"the history can't be summed up: {error}")
+    except Exception as error:  # noqa: BLE001 - a fault of our own is told, too, and the site is rendered
+        kind = "" if isinstance(error, WebmonError) else f"{type(error).__name__}: "
+        on_warning(f"the history can't be summed up: {kind}{error}")
         return
     if rollups.left_out:
         on_warning(f"{rollups.left_out} days of the history are yet to be summed up; the next runs go on")
@@ -99,10 +100,14 @@ def add_to_history(config: Config, folder: Path, samples: Sequence[Sample]) -> i
         sample._replace(users=tuple(f"{privacy.user(user.removesuffix('='))}=" for user in sample.users))
         for sample in samples
     ]
-    new = history.add(folder, kept)
     rollups = Rollups(folder, datetime.now(UTC), save=True)
-    rollups.forget({sample.time.astimezone(UTC).date() for sample in kept})
+    # Of a day whose samples are not kept any more only the sums are left: they can't be added to.
+    days = {sample.time.astimezone(UTC).date() for sample in kept} - rollups.days_without_history()
+    new = history.add(folder, (sample for sample in kept if sample.time.astimezone(UTC).date() in days))
+    rollups.forget(days)
     rollups.make_all()
+    if rollups.unsaved:
+        raise rollups.unsaved
     return new
 
 
@@ -117,7 +122,7 @@ def render(
     snapshot = store.load(folder)
     past, failed = NOTHING_PAST, None
     try:
-        past = _past(folder, snapshot)
+        past = _past(folder, snapshot, on_warning)
     except WebmonError as error:
         on_warning(f"the pages tell nothing of the past: {error}")
     except Exception as error:  # noqa: BLE001 - raised again below: where a GPU is free is shown all the same
@@ -138,12 +143,16 @@ def render(
     return snapshot
 
 
-def _past(folder: Path, snapshot: Snapshot) -> Past:
+def _past(folder: Path, snapshot: Snapshot, on_warning: Callable[[str], None]) -> Past:
     from webmon.store import stats
     from webmon.store.rollup import Rollups
 
     # Saving is a help for the next run; a data folder that is only read will do.
-    return stats.past(Rollups(folder, snapshot.taken_at, save=True, limit_s=_SUMMING_UP_S))
+    rollups = Rollups(folder, snapshot.taken_at, save=True, limit_s=_SUMMING_UP_S)
+    past = stats.past(rollups)
+    if rollups.left_out:
+        on_warning(f"the pages lack {rollups.left_out} days of the history, which are yet to be summed up")
+    return past
 
 
 def _addresses(config: Config) -> dict[str, str]:

@@ -163,7 +163,7 @@ def users_now(snapshot: Snapshot, rules: Rules) -> dict[str | None, Now]:
     """Return what each user has; None stands for owners that are not known."""
     gpus: dict[str | None, dict[str, set[int]]] = {}
     memory: dict[str | None, int | None] = {}
-    processes: dict[str | None, int] = {}
+    processes: dict[str | None, set[tuple[str, int]]] = {}
     for process in snapshot.processes:
         if is_ignored(process, rules):
             continue
@@ -171,14 +171,14 @@ def users_now(snapshot: Snapshot, rules: Rules) -> dict[str | None, Now]:
         on = gpus.setdefault(user, {})
         if process.gpu_index is not None:
             on.setdefault(process.host, set()).add(process.gpu_index)
-        processes[user] = processes.get(user, 0) + 1
+        processes.setdefault(user, set()).add((process.host, process.pid))  # it may be on several GPUs
         if process.memory_mib is not None:
             memory[user] = (memory.get(user) or 0) + process.memory_mib
     return {
         user: Now(
             {host: sorted(on[host]) for host in sorted(on, key=natural_order)},
             memory.get(user),
-            processes[user],
+            len(processes[user]),
         )
         for user, on in gpus.items()
     }

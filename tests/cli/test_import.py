@@ -164,3 +164,17 @@ def test_hours_that_are_summed_up_already_get_it_too(say, config, tmp_path):
     assert say("history", "import", more, "-c", config).code == 0
     hosts = json.loads(say("stats", "--days", "1", "--json", "-c", config).out)["rows"]
     assert {row["host"] for row in hosts} == {"gpu01", "gpu02", "gpu11", "gpu12"}
+
+
+def test_a_day_of_which_only_the_sums_are_left_is_left_alone(say, config, tmp_path):
+    """Its samples are gone, so that it can't be summed up with more; nothing of it is lost."""
+    old = written(tmp_path / "old.csv", LOAD_DATA, timedelta(days=120))
+    assert say("history", "import", old, "-c", config).code == 0
+    data = tmp_path / "data"
+    (day,) = (data / "history").iterdir()
+    day.unlink()
+    sums = {path: path.read_bytes() for path in (data / "rollups").iterdir()}
+    more = written(tmp_path / "more.csv", LOAD_DATA.replace("gpu0", "gpu1"), timedelta(days=120))
+    said = say("history", "import", more, "-c", config)
+    assert (said.code, said.err.splitlines()[0]) == (0, "webmon: 0 of 3 samples were new")
+    assert {path: path.read_bytes() for path in (data / "rollups").iterdir()} == sums

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from webmon.publish.look import Look
 from webmon.publish.people import people
 from webmon.usage import NOTHING_PAST, Past, Use, users_now
 
+PIDS = itertools.count(1)
 NOW = datetime(2026, 11, 18, 8, 25, tzinfo=UTC)
 
 
@@ -25,8 +27,8 @@ def seen(snapshot, past=NOTHING_PAST, price=None):
 
 
 def on(host, index, user, memory=None, **more):
-    name = more.pop("name", "python")
-    return Process(host, index, f"{host}-{index}", 1, user, name, memory_mib=memory, **more)
+    name, pid = more.pop("name", "python"), more.pop("pid", next(PIDS))
+    return Process(host, index, f"{host}-{index}", pid, user, name, memory_mib=memory, **more)
 
 
 def snapshot(*processes):
@@ -69,6 +71,12 @@ def test_a_claim_counts_and_a_process_of_no_gpu_has_no_place():
     now = users_now(snapshot(on("gpu2", 0, "ann", name=CLAIM), on("gpu2", None, "ann", 100)), Rules())
     assert (now["ann"].held, now["ann"].places, now["ann"].processes) == (1, "gpu2:0", 2)
     assert now["ann"].memory_mib == 100
+
+
+def test_a_process_on_several_gpus_is_one():
+    """It has a row for each of them."""
+    now = users_now(snapshot(*(on("gpu2", index, "ann", 10, pid=7) for index in range(4))), Rules())
+    assert (now["ann"].held, now["ann"].processes, now["ann"].memory_mib) == (4, 1, 40)
 
 
 def test_who_used_how_much():

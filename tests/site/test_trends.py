@@ -129,7 +129,7 @@ def test_energy_by_day_and_what_it_costs():
     """The sum is that of the window; days that are not known are a gap."""
     shown = seen(past(NOW, gap=range(24, 72)), price=0.25).energy
     assert shown.summary == "9.5 kWh in the last 30 days, which cost 2.38"
-    assert len(shown.rows) == 30
+    assert len(shown.rows) == 31
     assert shown.rows[-1] == (datetime(2026, 11, 18, tzinfo=UTC), "4.5", "1.12")
     assert shown.rows[-3] == (datetime(2026, 11, 16, tzinfo=UTC), DASH, DASH)
     assert seen(past(NOW)).energy.summary == "9.5 kWh in the last 30 days"

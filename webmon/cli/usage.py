@@ -52,7 +52,7 @@ def add_commands(commands: Commands) -> None:
         "Tell how much GPUs were used: by user, host, model, group or state",
         "  webmon stats                                by host, over the last 30 days\n"
         "  webmon stats --by model --days 7            do we need more of them?\n"
-        "  webmon stats --by user --days 365 --csv     for a spreadsheet",
+        "  webmon stats --by user --days 365 --csv     a year, for a script",
     )
     stats.add_argument(
         "--by",

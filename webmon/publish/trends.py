@@ -243,12 +243,14 @@ def _energy(window: Window, hours: Sequence[Hour], price: float | None) -> Energ
     """Return what was drawn on each day."""
     if window.total.kwh is None:
         return None
-    days = _steps(hours, window.end, 24, round(window.hours / 24))
+    number = round(window.hours / 24)
+    # The window begins at some time of the day: of one day more there is a part.
+    days = _steps(hours, window.end, 24, number + 1)
     drawn = [total(hour.total for hour in day).kwh for _, day in days]
     top = max((kwh for kwh in drawn if kwh), default=0.0)
     kwh = words.hours(window.total.kwh)
     cost = words.cost(window.total.kwh, price)
-    summary = f"{kwh} kWh in the last {len(days)} days{f', which cost {cost}' if cost else ''}"
+    summary = f"{kwh} kWh in the last {number} days{f', which cost {cost}' if cost else ''}"
     return Energy(
         summary=summary,
         chart=Chart(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webmon.errors import DataError, WebmonError
 from webmon.store import days as day_files
-from webmon.store.files import clear_leftovers, make_folder, storing, write
+from webmon.store.files import clear_leftovers, make_folder, replacing, storing
 from webmon.store.shares import HOUR, used
 from webmon.store.sums import (
     GPU_COLUMNS,
@@ -119,6 +119,7 @@ class Rollups:
         if day_files.stamp(self._history, day) is not None:
             with contextlib.suppress(OSError):
                 begun = self._begun(day, moment)
+                hour += HOUR
         return totals(day, joined([begun, frame[frame["hour"] > hour]]))
 
     def known_days(self) -> list[date]:
@@ -135,6 +136,10 @@ class Rollups:
         for day in reversed(self.known_days()):
             if day < self.today and not all(self._is_current(day, kind) for kind in _COLUMNS):
                 self._make(day)
+
+    def days_without_history(self) -> set[date]:
+        """Return the days of which the sums are all that is left."""
+        return {day for day, _, _ in self._files()} - {day for day, _ in day_files.files(self._history)}
 
     def forget(self, days: Collection[date]) -> None:
         """Have days summed up anew: of one that goes on, hours that are over have got more samples."""
@@ -212,11 +217,11 @@ class Rollups:
 
     def _begun(self, day: date, after: int | None = None) -> pandas.DataFrame:
         """Return what there is of one hour: after a moment, or up to the end."""
-        number = {(self.end if after is None else after) % _DAY // HOUR}
-        lines, before = self._lines(day, number)
         if after is None:
-            return used(lines, before, until=self.end)
-        return used(lines, before, after=after)
+            return used(*self._lines(day, {self.end % _DAY // HOUR}), until=self.end)
+        number = after % _DAY // HOUR
+        # The first poll of the next hour may stand for some of the time before the moment.
+        return used(*self._lines(day, {number, min(number + 1, 23)}), after=after)
 
     def _hours_over(
         self, day: date, saved: _Saved | None, numbers: Collection[int], stamp: int
@@ -225,10 +230,11 @@ class Rollups:
         # If it was over before, or the clock went back, its hours may have got more polls since.
         is_good = saved is not None and saved.stamp == _GOES_ON
         kept = joined([saved.frame if saved and is_good else None])
-        numbers_kept = {hour % _DAY // HOUR for hour in kept["hour"].unique().tolist()}
-        if not numbers_kept <= set(numbers):
-            is_good, kept, numbers_kept = False, joined([]), set()
-        missing = set(numbers) - numbers_kept
+        kept_until = max((hour % _DAY // HOUR for hour in kept["hour"].unique().tolist()), default=-1)
+        if kept_until >= 0 and kept_until not in numbers:
+            is_good, kept, kept_until = False, joined([]), -1
+        # Hours without polls that are before one that was kept were looked for then.
+        missing = {number for number in numbers if number > kept_until}
         made = joined(used(*self._lines(day, some)) for some in self._parts(day, missing))
         before = saved.content if saved and is_good else b""
         if self._save and (len(made) or not saved or saved.stamp != stamp):
@@ -307,8 +313,10 @@ class Rollups:
         try:
             with storing(path):
                 make_folder(self._folder)
-                write(path, content, sync=False)
-                os.utime(path, ns=(stamp, stamp))
+                with replacing(path, sync=False) as file:
+                    file.write(content)
+                    file.flush()
+                    os.utime(file.fileno(), ns=(stamp, stamp))
         except WebmonError as error:
             self.unsaved = self.unsaved or error
             self._save = False

@@ -7,6 +7,7 @@ import csv
 import functools
 import io
 import math
+import warnings
 from typing import TYPE_CHECKING, Any, get_args
 
 from webmon.model import State
@@ -34,10 +35,16 @@ _FEW = 1000
 
 def poll_times(lines: Iterable[bytes]) -> set[int]:
     """Return the times of the polls that these lines are of, in seconds since the epoch."""
-    found: set[int] = set()
-    for text in {line[:_TIME] for line in lines}:
+    return {time for _, time in polls_of(lines)}
+
+
+def polls_of(lines: Iterable[bytes]) -> set[tuple[str, int]]:
+    """Return which hosts these lines are of, and the times of the polls, in seconds since the epoch."""
+    found: set[tuple[str, int]] = set()
+    # The first two cells: neither is ever quoted.
+    for text, _, host in {line[: line.find(b",", _TIME + 1)].partition(b",") for line in lines}:
         with contextlib.suppress(ValueError):
-            found.add(_epoch(text.decode("ascii", "replace")))
+            found.add((host.decode("utf-8", "replace"), _epoch(text.decode("ascii", "replace"))))
     return found
 
 
@@ -61,9 +68,14 @@ def read_csv(
 
     def read(kind: str) -> Any:
         kinds: Any = {**dict.fromkeys(texts, kind), **numbers}
-        return pandas.read_csv(
-            io.BytesIO(content), header=None, dtype=kinds, keep_default_na=False, index_col=False, **options
-        )
+        settings: Any = {"header": None, "dtype": kinds, "keep_default_na": False, "index_col": False}
+        with warnings.catch_warnings():
+            # Of a row with a cell too many it would only warn, and leave that cell out.
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            try:
+                return pandas.read_csv(io.BytesIO(content), **settings, **options)
+            except pandas.errors.ParserWarning as warning:
+                raise ValueError(str(warning)) from None
 
     found: pandas.DataFrame = read("category")
     if all(isinstance(text, str) for name in texts for text in found[name].cat.categories[:1]):

@@ -6,13 +6,14 @@ A card that several users share is split by the memory of each; equally, where t
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from webmon.store.coverage import seconds
-from webmon.store.samples import frame, poll_times
+from webmon.store.samples import frame, polls_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas
 
@@ -35,24 +36,46 @@ def used(
     hours in the result, are seconds since the epoch.
     """
     samples = frame(lines)
+    hosts = samples["host"].tolist()
+    times = samples["time"].tolist()
+    polls, earlier = _times(zip(hosts, times, strict=True)), _times(polls_of(before))
     spans = {
-        time: min(span, time - after)  # what was before that moment doesn't count
-        for time, span in _spans(set(samples["time"].tolist()), poll_times(before)).items()
-        if after < time and (until is None or time <= until)
+        host: _within(_spans(polls[host], earlier.get(host, frozenset())), after, until) for host in polls
     }
-    polled: dict[int, float] = defaultdict(float)
-    for time, span in spans.items():
-        polled[_hour(time)] += span / HOUR
-    samples = samples[samples["time"].isin(spans)]
-    samples = samples.assign(
-        hours=samples["time"].map(spans).astype("float64") / HOUR, hour=samples["time"] // HOUR * HOUR
+    # A host that is in every second poll only has longer ones, which makes the lab's no longer.
+    together = _within(
+        _spans(frozenset().union(*polls.values()), frozenset().union(*earlier.values())), after, until
     )
+    polled: dict[int, float] = defaultdict(float)
+    for time, span in together.items():
+        polled[_hour(time)] += span / HOUR
+    hours = [spans[host].get(time, 0.0) / HOUR for host, time in zip(hosts, times, strict=True)]
+    samples = samples.assign(hours=hours, hour=samples["time"] // HOUR * HOUR)
+    samples = samples[samples["hours"] > 0]
     summed = _split(_without_doubles(samples)).groupby(["hour", *KEYS], observed=True, sort=False)[SUMS].sum()
     summed = summed.reset_index()
     return summed.assign(polled_hours=summed["hour"].map(polled).astype("float64"))
 
 
-def _spans(polls: Collection[int], before: Collection[int]) -> dict[int, float]:
+def _times(polls: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:
+    """Return when each host was polled."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for host, time in set(polls):
+        found[host].add(time)
+    return {host: frozenset(times) for host, times in found.items()}
+
+
+def _within(spans: Mapping[int, float], after: int, until: int | None) -> dict[int, float]:
+    """Return what is after one moment, and not after the other; what was before the first doesn't count."""
+    return {
+        time: min(span, time - after)
+        for time, span in spans.items()
+        if after < time and (until is None or time <= until)
+    }
+
+
+@lru_cache(maxsize=256)  # most hosts are in the same polls
+def _spans(polls: frozenset[int], before: frozenset[int]) -> Mapping[int, float]:
     """Return how many seconds each poll stands for, which is found out an hour at a time."""
     by_hour: dict[int, set[int]] = defaultdict(set)
     for time in (*polls, *before):
