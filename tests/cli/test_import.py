@@ -178,3 +178,10 @@ def test_a_day_of_which_only_the_sums_are_left_is_left_alone(say, config, tmp_pa
     said = say("history", "import", more, "-c", config)
     assert (said.code, said.err.splitlines()[0]) == (0, "webmon: 0 of 3 samples were new")
     assert {path: path.read_bytes() for path in (data / "rollups").iterdir()} == sums
+
+
+def test_no_time_that_is_yet_to_come(say, config, load_data):
+    """A wrong year would be the newest poll for a year."""
+    said = say("history", "import", load_data, "--time", "2999-01-01", "-c", config)
+    assert (said.code, said.out) == (2, "")
+    assert "2999-01-01 00:00 UTC is in the future" in said.err

@@ -188,7 +188,19 @@ def test_polls_of_other_hosts_between_the_polls_take_nothing_away(tmp_path):
     assert window.polled_hours == pytest.approx(24, abs=0.1)
 
 
-@pytest.mark.parametrize(("every", "minute", "second"), [(5, 59, 50), (15, 58, 0), (30, 45, 0)])
+def test_a_fetch_between_hourly_polls_takes_nothing_away(tmp_path):
+    """What somebody fetched by hand, once in an hour, is more knowledge, not less."""
+    start = datetime(2026, 11, 3, tzinfo=UTC)
+    by_hand = [timedelta(hours=9, minutes=5), timedelta(hours=15, minutes=50)]
+    times = sorted([*(timedelta(hours=hour) for hour in range(49)), *by_hand])
+    history.add(tmp_path, [history.Sample(start + time, "a", 0, state="busy") for time in times])
+    window = stats.window(Rollups(tmp_path, start + timedelta(days=1, hours=23)), 1)
+    assert window.total.busy == pytest.approx(24, rel=0.001)
+    whole = stats.window(Rollups(tmp_path, start + timedelta(days=2)), 2).total.busy
+    assert whole == pytest.approx(48, rel=0.001)
+
+
+@pytest.mark.parametrize(("every", "minute", "second"), [(5, 59, 50), (15, 58, 0), (30, 45, 0), (60, 30, 0)])
 def test_a_window_that_starts_just_before_an_hour(tmp_path, every, minute, second):
     """What the first poll of that hour stands for is partly before the window."""
     start = datetime(2026, 11, 3, tzinfo=UTC)

@@ -77,7 +77,7 @@ def test_a_chart_says_in_words_what_it_shows():
     """And whose table has the numbers."""
     day = seen(past(NOW)).spans[0]
     assert day.summary == (
-        "44\u202f% in use, 56\u202f% free, 6\u202f% held but idle, mean utilization 23\u202f%"
+        "44\u202f% in use (6\u202f% held but idle), 56\u202f% free, mean utilization 23\u202f%"
     )
     assert day.summary in day.chart.words
     assert "table below" in day.chart.words

@@ -228,6 +228,9 @@ def _import(options: Namespace) -> int:
     samples = [sample for file in files for sample in load_data.read(Path(file), options.time)]
     if not samples:
         raise NotEnough("there are no samples to import: only headers")
+    newest = max(sample.time for sample in samples)
+    if newest > datetime.now(UTC) + timedelta(minutes=5):
+        raise WishError(f"{newest:%Y-%m-%d %H:%M} UTC is in the future", "Check --time, or the column `time`")
     try:
         with lock.hold(folder):
             new = pipeline.add_to_history(config, folder, samples)

@@ -21,8 +21,8 @@ _LEAST = {"on": 12, "model": 12, "user": 8, "host": 8, "group": 8}
 
 # Which columns go altogether where that is not enough, by the beginnings of their names.
 _SPARED = (
-    "processes", "on", "gpu_hours_365", "kwh", "memory", "gpu_hours_7", "coverage", "utilization", "sole",
-    "shared", "gpu_hours_1d", "held", "free",
+    "processes", "gpu_hours_365", "kwh", "coverage", "gpu_hours_1d", "utilization", "sole", "shared",
+    "gpu_hours_7", "memory", "held", "on", "free",
 )  # fmt: skip
 
 _HEADINGS = {
@@ -44,7 +44,14 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     columns = {name: _column(name, [row[name] for row in rows]) for name in names}
     shown = [{columns[name][0]: columns[name][place] for name in names} for place in range(1, len(rows) + 1)]
     least = {columns[name][0]: fewest for name, fewest in _LEAST.items() if name in columns}
-    spared = [columns[name][0] for begin in _SPARED for name in names if name.startswith(begin)]
+    hours = [name for name in names if name.startswith("gpu_hours")]
+    stays = hours if len(hours) == 1 else ()
+    spared = [
+        columns[name][0]
+        for begin in _SPARED
+        for name in names
+        if name.startswith(begin) and name not in stays
+    ]
     width = terminal.screen_width(sys.stdout)
     return terminal.table(shown, [None] * len(shown), least=least, spared=spared, width=width)
 

@@ -153,8 +153,8 @@ def _span(days: int, window: Window, hours: Sequence[Hour]) -> Span:
 def _summary(window: Window) -> str:
     use = window.total
     return (
-        f"{words.percent(use.occupancy_pct)} in use, {words.percent(use.free_pct)} free, "
-        f"{words.percent(use.held_pct)} held but idle, mean utilization {words.percent(use.utilization_pct)}"
+        f"{words.percent(use.occupancy_pct)} in use ({words.percent(use.held_pct)} held but idle), "
+        f"{words.percent(use.free_pct)} free, mean utilization {words.percent(use.utilization_pct)}"
     )
 
 

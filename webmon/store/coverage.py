@@ -26,7 +26,8 @@ def seconds(polls: Collection[int], before: Collection[int]) -> dict[int, float]
     """
     times = sorted({*before, *polls})
     gaps = [later - earlier for earlier, later in pairwise(times)]
-    usual = min(sorted(gaps)[(len(gaps) - 1) // 2], _LONGEST_S) if gaps else USUAL_S
+    # Of two in the middle the longer one: a poll between two regular ones makes no gaps of these.
+    usual = min(sorted(gaps)[len(gaps) // 2], _LONGEST_S) if gaps else USUAL_S
     late = _LATE * max(usual, USUAL_S)
     spans = {later: float(gap if gap <= late else usual) for later, gap in zip(times[1:], gaps, strict=True)}
     return {time: spans.get(time, float(usual)) for time in polls}
