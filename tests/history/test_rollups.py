@@ -171,7 +171,7 @@ def test_samples_that_are_added_to_a_closed_day(data):
         # Another host's poll takes nothing of theirs.
         for host, use in before.hosts.items():
             assert window.hosts[host] == pytest.approx(use, rel=1e-6), host
-        assert window.polled_hours == pytest.approx(before.polled_hours, rel=1e-6)
+        assert 0 <= window.polled_hours - before.polled_hours < 300 / 3600
         history.tidy(data, month.END, 90)
         assert not (data / "history" / "2026-11-03.csv").exists()
 

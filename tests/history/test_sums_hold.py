@@ -81,6 +81,7 @@ rows = st.tuples(
 
 
 @settings(max_examples=8)
+@example([(0, "gpu01", 0, "A100", "free", "", "", ""), (1, "gpu02", 0, "A100", "free", "", "", "")])
 @given(st.lists(rows, max_size=25))
 def test_sums_agree_with_the_total(some):
     """By user, host, model and state; coverage is between 0 and 100; nothing is infinite or less than 0."""

@@ -6,7 +6,6 @@ A card that several users share is split by the memory of each; equally, where t
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from webmon.store.coverage import seconds
@@ -39,16 +38,17 @@ def used(
     hosts = samples["host"].tolist()
     times = samples["time"].tolist()
     polls, earlier = _times(zip(hosts, times, strict=True)), _times(polls_of(before))
-    spans = {
-        host: _within(_spans(polls[host], earlier.get(host, frozenset())), after, until) for host in polls
-    }
-    # A host that is in every second poll only has longer ones, which makes the lab's no longer.
-    together = _within(
-        _spans(frozenset().union(*polls.values()), frozenset().union(*earlier.values())), after, until
-    )
-    polled: dict[int, float] = defaultdict(float)
-    for time, span in together.items():
-        polled[_hour(time)] += span / HOUR
+    nothing: frozenset[int] = frozenset()
+    pairs = {host: (polls[host], earlier.get(host, nothing)) for host in polls}
+    # Most hosts are in the same polls.
+    known = {pair: _within(_spans(*pair), after, until) for pair in {*pairs.values()}}
+    spans = {host: known[pair] for host, pair in pairs.items()}
+    together = _within(_spans(nothing.union(*polls.values()), nothing.union(*earlier.values())), after, until)
+    # The lab was polled when any host was, and for no less time than any of them.
+    polled: dict[int, float] = {}
+    for some in (together, *known.values()):
+        for hour, length in _by_hour(some).items():
+            polled[hour] = max(length, polled.get(hour, 0.0))
     hours = [spans[host].get(time, 0.0) / HOUR for host, time in zip(hosts, times, strict=True)]
     samples = samples.assign(hours=hours, hour=samples["time"] // HOUR * HOUR)
     samples = samples[samples["hours"] > 0]
@@ -74,8 +74,14 @@ def _within(spans: Mapping[int, float], after: int, until: int | None) -> dict[i
     }
 
 
-@lru_cache(maxsize=256)  # most hosts are in the same polls
-def _spans(polls: frozenset[int], before: frozenset[int]) -> Mapping[int, float]:
+def _by_hour(spans: Mapping[int, float]) -> dict[int, float]:
+    lengths: dict[int, float] = defaultdict(float)
+    for time, span in spans.items():
+        lengths[_hour(time)] += span / HOUR
+    return lengths
+
+
+def _spans(polls: frozenset[int], before: frozenset[int]) -> dict[int, float]:
     """Return how many seconds each poll stands for, which is found out an hour at a time."""
     by_hour: dict[int, set[int]] = defaultdict(set)
     for time in (*polls, *before):
