@@ -19,7 +19,7 @@ demo: $(VENV)/.installed ## a demo cluster, fetched, rendered and served on loca
 
 # The pure modules: every branch of them is run by the suite.
 PURE := webmon/model.py,webmon/errors.py,webmon/availability.py,webmon/usage.py
-PURE := $(PURE),$(subst $() ,$(comma),$(patsubst %,webmon/publish/%.py,addresses boxes cell chart exposition lab metrics overview people requests sheet states tables text trends words))
+PURE := $(PURE),$(subst $() ,$(comma),$(patsubst %,webmon/publish/%.py,addresses boxes cell chart exposition lab metrics overview people requests sheet states tables text trends week words))
 PURE := $(PURE),webmon/clean.py,webmon/columns.py
 PURE := $(PURE),webmon/pick/choose.py,webmon/pick/visible.py
 PURE := $(PURE),$(subst $() ,$(comma),$(patsubst %,webmon/collect/%.py,assemble cells claim_rows diagnose gpu_rows \

@@ -6,17 +6,19 @@ that the parts add up to the card.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from webmon.availability import is_ignored
 from webmon.model import natural_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from webmon.availability import Rules
     from webmon.model import Snapshot
+
+K = TypeVar("K")
 
 
 class Use(NamedTuple):
@@ -157,6 +159,14 @@ def gpu_key(uuid: str | None, index: int) -> str:
 def total(uses: Iterable[Use]) -> Use:
     """Add up."""
     return Use(*map(sum, zip(*uses, strict=True))) if (uses := list(uses)) else Use()
+
+
+def grouped(uses: Mapping[str, Use], group_of: Callable[[str], K]) -> dict[K, Use]:
+    """Add up what is in the same group: hosts, or the names of a model."""
+    groups: dict[K, list[Use]] = {}
+    for name, use in uses.items():
+        groups.setdefault(group_of(name), []).append(use)
+    return {group: total(some) for group, some in groups.items()}
 
 
 def users_now(snapshot: Snapshot, rules: Rules) -> dict[str | None, Now]:

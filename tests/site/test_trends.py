@@ -13,7 +13,8 @@ from webmon.config.settings import SiteSettings
 from webmon.model import Gpu, Host, Snapshot
 from webmon.publish.lab import lab
 from webmon.publish.look import Look
-from webmon.publish.trends import DAYS, trends
+from webmon.publish.trends import trends
+from webmon.publish.week import DAYS
 from webmon.usage import NOTHING_PAST, Hour, Past, Use
 
 NOW = datetime(2026, 11, 18, 8, 25, tzinfo=UTC)

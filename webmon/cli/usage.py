@@ -11,7 +11,7 @@ from webmon.cli.options import add, days
 from webmon.cli.stored import add_data_options, data_folder, reading, snapshot_of, tell_age
 from webmon.config.glance import glance
 from webmon.errors import NotEnough
-from webmon.usage import Now, Use, total, users_now
+from webmon.usage import Now, Use, grouped, users_now
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -192,8 +192,8 @@ def _by(what: str, window: Window, snapshot: Snapshot | None) -> Mapping[str | N
     if what == "host":
         return {host: use for host, use in hosts.items()}  # noqa: C416 - dict() would keep the type
     groups = {host.host: host.group for host in snapshot.hosts} if snapshot else {}
-    names = sorted({groups.get(host) for host in hosts}, key=lambda name: (name is None, name or ""))
-    return {name: total(use for host, use in hosts.items() if groups.get(host) == name) for name in names}
+    uses = grouped(hosts, groups.get)
+    return {name: uses[name] for name in sorted(uses, key=lambda name: (name is None, name or ""))}
 
 
 def _stats_row(by: str, name: str | None, use: Use, window: Window) -> dict[str, Any]:

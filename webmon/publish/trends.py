@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -11,20 +10,20 @@ from webmon.model import natural_order
 from webmon.publish import chart, words
 from webmon.publish.chart import STACK, Chart
 from webmon.publish.people import title, user_name
-from webmon.usage import Use, total
+from webmon.publish.week import free_maps
+from webmon.usage import Use, grouped, total
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime, tzinfo
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     from webmon.publish.lab import Lab
     from webmon.publish.look import Look
+    from webmon.publish.week import FreeMap
     from webmon.usage import Hour, Window
 
 # How many hours a step of a window's chart is long, and how many parts its scale has.
 _STEPS = {1: (1, 4), 7: (2, 7), 30: (12, 6)}
-
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +45,6 @@ class Span:
     coverage: str
     chart: Chart
     rows: Sequence[StepRow]
-
-
-@dataclass(frozen=True, slots=True)
-class FreeMap:
-    """How many cards of a model were free, on average, in each hour of the week."""
-
-    model: str
-    cards: int
-    best: str
-    rows: Sequence[tuple[str, Sequence[tuple[str, str]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +96,7 @@ def trends(lab: Lab, look: Look) -> Trends:
     return Trends(
         days=title(longest),
         spans=[_span(days, one, hours) for days, one in windows.items()] if hours else [],
-        maps=_maps(lab, hours, look.zone),
+        maps=free_maps(lab, hours, look.zone),
         zone=end.tzname() or "UTC",
         wasted=_wasted(window) if window else [],
         energy=_energy(window, hours, look.site.price_per_kwh) if window else None,
@@ -133,7 +122,7 @@ def _span(days: int, window: Window, hours: Sequence[Hour]) -> Span:
         chart=Chart(
             width=len(steps),
             shapes=[*chart.stacked(stacks, top), chart.curve(used)],
-            top=f"{_count(top)} GPU{'' if top == 1 else 's'}",
+            top=f"{words.mean_count(top)} GPU{'' if top == 1 else 's'}",
             right=f"{words.percent(100)} utilization",
             ticks=[f"{steps[place][0]:{form}}" for place in range(0, len(steps), every)],
             words=f"GPUs by state, and their utilization, in the last {title(days)}: {summary}. "
@@ -142,7 +131,7 @@ def _span(days: int, window: Window, hours: Sequence[Hour]) -> Span:
         rows=[
             StepRow(
                 start,
-                [_count(part) for part in stack] if stack else [words.UNKNOWN] * len(STACK),
+                [words.mean_count(part) for part in stack] if stack else [words.UNKNOWN] * len(STACK),
                 words.percent(pct),
             )
             for (start, _), stack, pct in zip(steps, stacks, used, strict=True)
@@ -179,50 +168,6 @@ def _stack(step: Iterable[Hour]) -> list[float] | None:
         return None
     use = total(hour.total for hour in hours)
     return [getattr(use, state) / polled for state in STACK]
-
-
-def _maps(lab: Lab, hours: Sequence[Hour], zone: tzinfo | None) -> list[FreeMap]:
-    """Return when the cards of each model are free; the commonest model first."""
-    cards = Counter(words.model(gpu.name) for gpu in lab.snapshot.gpus if gpu.name is not None)
-    free: dict[str, dict[tuple[int, int], float]] = {model: defaultdict(float) for model in cards}
-    polled: dict[str, dict[tuple[int, int], float]] = {model: defaultdict(float) for model in cards}
-    for hour in hours:
-        local = hour.start.astimezone(zone)
-        slot = local.weekday(), local.hour
-        by_model: dict[str, float] = defaultdict(float)
-        for name, number in hour.free.items():
-            by_model[words.model(name)] += number
-        for model in by_model.keys() & cards.keys():
-            free[model][slot] += by_model[model] * hour.polled_hours
-            polled[model][slot] += hour.polled_hours
-    models = sorted(cards, key=lambda model: (-cards[model], natural_order(model)))
-    means = {
-        model: {slot: free[model][slot] / polled[model][slot] for slot in polled[model]} for model in models
-    }
-    return [_map(model, cards[model], mean) for model, mean in means.items() if mean]
-
-
-def _map(model: str, cards: int, mean: Mapping[tuple[int, int], float]) -> FreeMap:
-    day, hour = max(sorted(mean), key=lambda slot: mean[slot])
-    return FreeMap(
-        model=model,
-        cards=cards,
-        best=f"Most are free on {DAYS[day]} from {hour}:00: {_count(mean[day, hour])} on average"
-        if mean[day, hour]
-        else "None was ever free",
-        rows=[
-            (
-                DAYS[day][:3],
-                [
-                    (words.UNKNOWN, "")
-                    if number is None
-                    else (_few(number), words.level(100 * number / cards))
-                    for number in (mean.get((day, hour)) for hour in range(24))
-                ],
-            )
-            for day in range(7)
-        ],
-    )
 
 
 def _wasted(window: Window) -> list[Row]:
@@ -269,19 +214,17 @@ def _energy(window: Window, hours: Sequence[Hour], price: float | None) -> Energ
 
 def _sums(lab: Lab, window: Window) -> list[Sums]:
     """Return how much was used of each model, group and host."""
-    models: dict[str, list[Use]] = defaultdict(list)
-    for name, use in window.models.items():
-        models[words.model(name or None)].append(use)
-    groups: dict[str, list[Use]] = defaultdict(list)
-    named = {one.host.host: one.host.group for one in lab.hosts}
-    for host, use in window.hosts.items():
-        groups[named.get(host) or "no group"].append(use)
-    tables = {"model": models, "group": groups if len(groups) > 1 else {}}
-    tables["host"] = {host: [use] for host, use in window.hosts.items()}
+    groups_of = {one.host.host: one.host.group for one in lab.hosts}
+    groups = grouped(window.hosts, lambda host: groups_of.get(host) or "no group")
+    tables = {
+        "model": grouped(window.models, lambda name: words.model(name or None)),
+        "group": groups if len(groups) > 1 else {},
+        "host": window.hosts,
+    }
     return [
-        Sums(by, [_sum(name, total(parts[name]), window) for name in sorted(parts, key=natural_order)])
-        for by, parts in tables.items()
-        if parts
+        Sums(by, [_sum(name, uses[name], window) for name in sorted(uses, key=natural_order)])
+        for by, uses in tables.items()
+        if uses
     ]
 
 
@@ -299,13 +242,3 @@ def _sum(name: str, use: Use, window: Window) -> Row:
             words.share(window.coverage_pct(use)),
         ],
     )
-
-
-def _count(value: float) -> str:
-    """Write how many GPUs, on average."""
-    return f"{value:.1f}".removesuffix(".0")
-
-
-def _few(value: float) -> str:
-    """Write how many GPUs where there is little room."""
-    return f"{value:.0f}" if value >= 9.95 else _count(value)

@@ -71,6 +71,11 @@ def hours(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.1f}"
 
 
+def mean_count(value: float) -> str:
+    """Write how many GPUs, on average: `2`, `2.5`."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
 def cost(kwh: float | None, price: float | None) -> str:
     """Write what energy costs; nothing where no price is given."""
     return "" if price is None else UNKNOWN if kwh is None else f"{kwh * price:.2f}"
